@@ -37,7 +37,7 @@ def ls(
     selected: MeshOptions,
 ) -> None:
     """List the files in the data of a mesh: bytes, time of the last change, reference."""
-    from asya.client.objects import list_data
+    from asya.client.resources import list_data
 
     mesh = selected.client()
     prefix = f"{_checked(folder.rstrip('/'))}/" if folder.strip("/") else ""
@@ -66,7 +66,7 @@ def get(
     """Write a file of the data to standard output, or to a file, which is replaced when it is whole."""
     from botocore.exceptions import BotoCoreError
 
-    from asya.client.objects import open_object
+    from asya.client.resources import open_object
 
     name = _checked(reference)
     if file is not None and file.is_dir():

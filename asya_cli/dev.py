@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from asya_cli.output.events import EventPrinter
+    from asya_cli.output.console import EventPrinter
     from asya_local.dev.running_mesh import RunningMesh
 
 _CHECK_SECONDS = 1.0
@@ -40,8 +40,7 @@ def dev(
     The queues, the tables and the gateway are those of an emulator, so every command of `asya` works with the mesh. Handlers and
     jobs find the packages that they have on AWS. What they print, and the tracebacks of failed ones, appear at once.
     """
-    from asya_cli.output.console import Console
-    from asya_cli.output.events import EventPrinter
+    from asya_cli.output.console import Console, EventPrinter
     from asya_infra.build.packages import PackagesError
     from asya_local.dev.startup import DevOptions, running
     from asya_local.errors import LocalCloudError

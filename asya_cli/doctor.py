@@ -18,7 +18,7 @@ from asya_cli.synthesis import synthesize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya_infra.preflight.finding import Finding
+    from asya_infra.preflight.checks import Finding
 
 _DEFAULT_REGION = "us-east-1"  # that of `cdk` without a region
 _COLORS = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -73,9 +73,8 @@ def line(finding: Finding) -> str:
 def _examine(folder: Path, region: str | None, profile: str | None) -> list[Finding]:
     from asya_infra.assembly import AssemblyError, read_assembly
     from asya_infra.preflight.account import Unknown
-    from asya_infra.preflight.checks import check
+    from asya_infra.preflight.checks import Finding, check
     from asya_infra.preflight.demand import demand_of
-    from asya_infra.preflight.finding import Finding
     from asya_infra.preflight.read_account import read_account, read_identity
 
     try:

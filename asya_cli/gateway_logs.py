@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from asya.capabilities.operations.aws.function_logs import FunctionLogs
+from asya.capabilities.operations.aws.logs import FunctionLogs
 from asya.client.errors import NotFoundError
 from asya.client.operations import Operations
 from asya.protocol import names

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from asya.protocol.text_encoding import as_utf8
+from asya.protocol.text import as_utf8
 from asya_cli.errors import CommandError, ExitCode
 
 

@@ -1,25 +1,57 @@
-"""`asya local`: starts, stops and checks a local cloud."""
+"""`asya local`: starts, stops and checks a local cloud. `asya local time` starts what schedules start later."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
+from datetime import timedelta
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.local_time import time
 from asya_cli.mesh_file.loading import check_exists
-from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, MeshFile, Stage
-from asya_cli.output.text import echo, write_json_line
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, MeshFile, MeshOptions, Stage
+from asya_cli.output.results import write
+from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from asya_local.steps import Step
+
+_SPAN = re.compile(r"\+?(\d{1,6})([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def time(
+    span: Annotated[
+        str, typer.Argument(metavar="SPAN", help="How far from now: +90m, +12h or +1d.", show_default=False)
+    ],
+    state: Annotated[Path, typer.Option("--state", help="Folder for the files of this local cloud.")] = DEFAULT_STATE,
+    *,
+    as_json: JsonLines = False,
+) -> None:
+    """Start the tasks of all slots up to a later time, in their order, and print them. It moves no clock.
+
+    A mesh of `asya dev` has this too. The slots count as decided: they do not start again at their time.
+    """
+    from asya.client.triggers import Triggers
+
+    match = _SPAN.fullmatch(span.strip())
+    if match is None:
+        raise CommandError(f"{span!r} is no span of time", "Type +90m, +12h or +1d.")
+    until = clock.now() + timedelta(**{_UNITS[match[2]]: int(match[1])})
+    count = 0
+    for slot in Triggers(MeshOptions(state).client()).decide(until):
+        count += 1
+        write(slot, f"{without_fraction(slot.at)}  {one_line(slot.trigger)}  {slot.id}", as_json=as_json)
+    echo(counted(count, "slot"), err=True)
+
 
 app = typer.Typer(no_args_is_help=True, help="Deploy the CDK stacks of a mesh to a local cloud on this machine.")
 
@@ -97,9 +129,8 @@ def env(state: State = DEFAULT_STATE) -> None:
 
     They set its endpoints and the operator's key. A mesh of `asya dev` has them too.
     """
-    from asya_local.connection import LocalConnection
     from asya_local.servers import unproxied
-    from asya_local.state_folder import StateFolder
+    from asya_local.state_folder import LocalConnection, StateFolder
 
     connection = LocalConnection.read(StateFolder.at(state).connection)
     if connection is None:

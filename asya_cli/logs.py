@@ -18,8 +18,7 @@ from asya_cli.output.text import echo, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asya.capabilities.operations.aws.function_logs import FunctionLogs
-    from asya.capabilities.operations.aws.run_logs import LogFile
+    from asya.capabilities.operations.aws.logs import FunctionLogs, LogFile
     from asya.client.mesh_client import MeshClient
     from asya_cli.gateway_logs import GatewayLogs
     from asya_cli.job.mesh_runs import MeshRuns
@@ -91,7 +90,7 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
     from asya.capabilities.operations.log_lines import AFTER_THE_HOPS
-    from asya.client.ends import TERMINAL
+    from asya.client.events import TERMINAL
     from asya.protocol.times import parse_time
     from asya_cli.job.mesh_runs import MeshRuns
     from asya_cli.tasks.records import awaited_task

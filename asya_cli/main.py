@@ -17,9 +17,8 @@ from asya_cli.backfill.command import app as backfill
 from asya_cli.console.command import ui
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
-from asya_cli.defaults import default_map, takes_defaults
 from asya_cli.demo.command import demo
-from asya_cli.deployment.command import cdk, deploy, destroy, diff
+from asya_cli.deployment import cdk, deploy, destroy, diff
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
@@ -28,11 +27,9 @@ from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.logs import logs
 from asya_cli.mesh_file.graph import graph
-from asya_cli.mesh_file.schema import schema
-from asya_cli.mesh_file.validate import validate
-from asya_cli.output.help_text import wrap_at_the_terminal
-from asya_cli.output.streams import end_output, open_streams
-from asya_cli.output.text import echo
+from asya_cli.mesh_file.validate import schema, validate
+from asya_cli.options import default_map, takes_defaults
+from asya_cli.output.text import echo, end_output, open_streams, wrap_at_the_terminal
 from asya_cli.own_commands import WithOwnCommands
 from asya_cli.report.command import report
 from asya_cli.run.command import run

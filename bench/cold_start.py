@@ -18,7 +18,7 @@ _ENVIRONMENT = {
     "AWS_SECRET_ACCESS_KEY": "bench",
 }
 _CLIENT = "import boto3; boto3.client('sqs')"
-_SIDECAR = "from asya.function.aws import clients; import asya.light.lambdas.wiring; clients.sqs()"
+_SIDECAR = "from asya.function.aws import clients; import asya.light.lambdas.sidecar; clients.sqs()"
 _HELD = "from asya.runtime.signatures import typed"
 _TYPED = {
     "and a handler without types": "def handler(payload): return payload",

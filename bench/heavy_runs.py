@@ -19,8 +19,7 @@ from rich.table import Table
 
 from asya.client.connection import Connection, read_local
 from asya.protocol import names
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import read_keys
+from asya_local.account import aws_client, read_keys
 from asya_local.cloud import down, up
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps

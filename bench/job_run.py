@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pyspark.sql import SparkSession
 
-from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Manifest, Member, manifest_key
 from asya_local.tools import find_java
 from asya_spark.main import run

@@ -35,8 +35,7 @@ from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import ACCOUNT_ID, read_keys
+from asya_local.account import ACCOUNT_ID, aws_client, read_keys
 from asya_local.cloud import down, up
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps

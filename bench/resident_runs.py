@@ -19,12 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from asya.client.connection import read_local
-from asya.heavy.aws.manifests import Manifests
+from asya.heavy.aws.run_files import Manifests
 from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 from asya.protocol.times import parse_time
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import read_keys
+from asya_local.account import aws_client, read_keys
 from asya_local.cloud import down, up
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps

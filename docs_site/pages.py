@@ -1,16 +1,131 @@
-"""Collects the pages of the site and rewrites their links.
+"""Collects the pages of the site with their navigation, and rewrites their links and their Markdown.
 
-A link to a page of the site stays a link. A link to another file of the repository becomes its path as text: the site
-stands alone, and the repository may have no public address.
+GitHub and the site generator (Python-Markdown) read Markdown differently.
 """
 
+import json
 import posixpath
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from docs_site.markdown import outside_code
-from docs_site.navigation import Page
+_FENCE = re.compile(r"^ *(```+|~~~+)")
+_HEADING = re.compile(r"^(#{1,6}) (.+)$")
+_ITEM = re.compile(r"^( *)([-*]|\d+\.) +")
+_INFO = re.compile(r"^( *(?:```+|~~~+)\w+) +([^\s{=]+).*$")
+_CELL_CODE = re.compile(r"`[^`]*`")
+
+
+def anchor(heading: str, counts: Counter[str]) -> str:
+    """Return the anchor that GitHub gives a heading; a repeated one gets a number."""
+    plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    counts[plain] += 1
+    return plain if counts[plain] == 1 else f"{plain}-{counts[plain] - 1}"
+
+
+def convert(text: str) -> str:
+    """Convert a page."""
+    counts: Counter[str] = Counter()
+    lines = []
+    for line, in_code in _with_fences(_indented_by_four(text.splitlines())):
+        if in_code:
+            # A word after the language may name the file; others are marks for tests. GitHub hides both.
+            lines.append(_INFO.sub(_title, line))
+        elif heading := _HEADING.match(line):
+            lines.append(f"{line} {{#{anchor(heading[2], counts)}}}")
+        elif line.lstrip().startswith("|"):
+            lines.append(_CELL_CODE.sub(lambda code: code[0].replace(r"\|", "|"), line))
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _title(info: re.Match[str]) -> str:
+    return f'{info[1]} title="{info[2]}"' if "." in info[2] else info[1]
+
+
+def outside_code(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a page, and whether each belongs to a code block."""
+    return _with_fences(text.splitlines())
+
+
+def _with_fences(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    fence = ""
+    for line in lines:
+        match = _FENCE.match(line)
+        if fence:
+            yield line, True
+            if match and match[1].startswith(fence) and line.strip() == match[1]:
+                fence = ""
+        else:
+            fence = match[1] if match else ""
+            yield line, bool(fence)
+
+
+def _indented_by_four(lines: Iterable[str]) -> Iterator[str]:
+    """Indent what belongs to a list item by four spaces for each level; GitHub takes the width of the marker."""
+    levels: list[int] = []
+    previous = ""
+    for line, in_code in _with_fences(lines):
+        if not line.strip():
+            yield line
+            previous = ""
+            continue
+        width = len(line) - len(line.lstrip())
+        while levels and width < levels[-1]:
+            # A paragraph may continue without indentation; a new block at a lower level ends the item.
+            levels.pop()
+        item = None if in_code else _ITEM.match(line)
+        depth = len(levels)
+        rest = width - (levels[-1] if levels else 0)
+        if item and depth == 0 and previous.strip() and not previous.startswith(" ") and not _ITEM.match(previous):
+            yield ""
+        yield " " * (4 * depth + rest) + line.lstrip()
+        if item:
+            levels.append(len(item[0]))
+        previous = line
+
+
+_SECTION = re.compile(r"^## (.+)$")
+_ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+\.md)\)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """An entry of the navigation: its title, and its path in the site."""
+
+    title: str
+    path: str
+
+
+Sections = dict[str, list[Page]]
+
+
+def read_index(text: str) -> Sections:
+    """Read the pages of each section in the order of the index; a row without a page is skipped."""
+    sections: Sections = {}
+    pages: list[Page] = []
+    for line in text.splitlines():
+        if heading := _SECTION.match(line):
+            pages = sections.setdefault(heading[1], [])
+        elif row := _ROW.match(line):
+            pages.append(Page(row[1], row[2].replace("README.md", "index.md")))
+    return {title: pages for title, pages in sections.items() if pages}
+
+
+def as_toml(sections: Mapping[str, Sequence[Page]]) -> str:
+    """Write the navigation as a TOML value; JSON strings are TOML strings."""
+
+    def entry(page: Page) -> str:
+        return f"{{ {json.dumps(page.title)} = {json.dumps(page.path)} }}"
+
+    lines = ["[", '  { "Start" = "index.md" },']
+    for title, pages in sections.items():
+        lines += [f"  {{ {json.dumps(title)} = [", *(f"    {entry(page)}," for page in pages), "  ] },"]
+    return "\n".join([*lines, "]"])
+
 
 PROJECT_PAGES = (
     Page("Overview", "README.md"),

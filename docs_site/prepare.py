@@ -5,9 +5,17 @@ import posixpath
 import shutil
 from pathlib import Path
 
-from docs_site.markdown import convert, outside_code
-from docs_site.navigation import Page, Sections, as_toml, read_index
-from docs_site.pages import PROJECT_PAGES, rewrite_links, site_paths
+from docs_site.pages import (
+    PROJECT_PAGES,
+    Page,
+    Sections,
+    as_toml,
+    convert,
+    outside_code,
+    read_index,
+    rewrite_links,
+    site_paths,
+)
 from docs_site.reference import PAGES
 
 ROOT = Path(__file__).resolve().parent.parent

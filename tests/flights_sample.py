@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from asya_cli.demo.dataset import package_folder
+from asya_cli.demo.run import package_folder
 
 TABLES = ("airlines", "airports", "planes", "weather")
 MONTH = 1  # the index of the column in flights.csv: year, month, day, …

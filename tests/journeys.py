@@ -18,8 +18,8 @@ import pytest
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas.api_groups import build_api
-from asya.light.lambdas.wiring import build_sidecar
+from asya.gateway.lambdas.api import build_api
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
 from tests.doubles.envelopes import message

@@ -25,7 +25,7 @@ from asya_infra.permissions.needs import grants
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from asya_infra.permissions.resources import Place
+    from asya_infra.permissions.needs import Place
 
 REASONS: dict[str, tuple[str, ...]] = {
     "They know the role of each function. A deployment lists them; tests/cloud reads the list.": (

@@ -39,11 +39,9 @@ def ui(
 
     from asya_cli.console.gateway import Gateway
     from asya_cli.console.guard import Guard
-    from asya_cli.console.opening import page_address, redirect_file
-    from asya_cli.console.page import page_folder, read_page
+    from asya_cli.console.page import page_address, page_folder, read_page, redirect_file
     from asya_cli.console.redrives import Redrives
-    from asya_cli.console.running import make_server
-    from asya_cli.console.server import Console, MeshInfo
+    from asya_cli.console.server import Console, MeshInfo, make_server
 
     mesh = selected.client()
     connection = mesh.connection

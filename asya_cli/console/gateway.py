@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import urllib3
 
+from asya.client.connection import signable, signed_headers
 from asya.client.errors import MeshError, UnreachableError
-from asya.client.signing import signable, signed_headers
 from asya.tasks.reporting.aws.gateway_client import address_of
 
 if TYPE_CHECKING:

@@ -1,13 +1,25 @@
-"""The built page: where its files are, and their types."""
+"""The built page: where its files are, their types, and how it opens in the browser.
+
+Other users of the machine do not learn the secret of the console.
+"""
 
 from __future__ import annotations
 
 import mimetypes
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asya_cli.errors import CommandError
 from asya_infra.product.places import BUILD, IS_INSTALLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _INDEX = "index.html"
 _TYPES = {
@@ -54,3 +66,33 @@ def read_page(folder: Path) -> dict[str, PageFile]:
 def _media_type(path: Path) -> str:
     known = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return f"{known}; charset=utf-8" if known.startswith("text/") else known
+
+
+_FILE = "open-console.html"
+_REDIRECT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>The Asya console</title>
+<p><a href="{address}">Open the console</a></p>
+</html>
+"""
+
+
+def page_address(port: int, secret: str) -> str:
+    """Return the address of the page, with the secret in its fragment."""
+    return f"http://127.0.0.1:{port}/#secret={secret}"
+
+
+@contextmanager
+def redirect_file(address: str) -> Iterator[Path]:
+    """Write a file that leads a browser to an address. Only this user can read it, and it is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="asya-console-"))  # mode 0700
+    try:
+        path = folder / _FILE
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(_REDIRECT.format(address=escape(address, quote=True)))
+        yield path
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

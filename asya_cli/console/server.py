@@ -1,4 +1,7 @@
-"""The server of the console: the built page, and the calls of the gateway that it may make."""
+"""The server of the console: the built page, and the calls of the gateway that it may make.
+
+It runs on a socket that is listening already.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
@@ -19,7 +23,7 @@ from asya_cli.console.redrives import TASKS_LIMIT, RedriveAnswer, RedriveRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from asya_cli.console.gateway import GatewayAnswer
     from asya_cli.console.page import PageFile
@@ -152,3 +156,23 @@ def _failed(status: int, code: str, message: str, advice: str = "") -> Response:
 
 def _json(status: int, value: msgspec.Struct) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+_GRACE_SECONDS = 1
+"""How long open streams may hold up the end of the server."""
+
+
+def make_server(console: ASGIApp) -> uvicorn.Server:
+    """Return the server; `run` ends at SIGINT and SIGTERM, or when `should_exit` is set."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            console,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )

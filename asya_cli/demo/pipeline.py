@@ -1,20 +1,21 @@
-"""Sends one envelope through the pipeline, follows it, and collects its result."""
+"""Sends one envelope through the pipeline, follows it, approves it, and collects its result."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
+from rich.markup import escape
 
 from asya.client.watch import watch
 from asya.protocol import names
-from asya_cli.demo.approval import answers, full_route
-from asya_cli.demo.job_runs import JobRun, read_job_runs
+from asya_cli.demo.report import JobRun, read_job_runs
 from asya_cli.errors import CommandError
 from asya_cli.progress.actors import Progress
-from asya_cli.progress.display import Display
-from asya_cli.progress.slices import SlicePoller
+from asya_cli.progress.display import Display, SlicePoller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +23,40 @@ if TYPE_CHECKING:
 
     from asya.client.mesh_client import MeshClient
     from asya.protocol.envelope import Envelope
+    from asya.protocol.pause import TaskPause
     from asya.tasks.view import TaskView
-    from asya_cli.demo.stopwatch import Stopwatch
+    from asya_cli.demo.report import Stopwatch
     from asya_cli.output.console import Console
+
+APPROVAL = "approve-report"
+
+
+def with_approval(envelope: Envelope) -> Envelope:
+    """Return the envelope with a pause in its route, between the fan-in and the report."""
+    actors = envelope.route.next
+    position = actors.index(names.FAN_IN) + 1
+    route = replace(envelope.route, next=(*actors[:position], APPROVAL, *actors[position:]))
+    return replace(envelope, route=route)
+
+
+def full_route(route: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the route with x-resume after the pause, as the envelope passes it."""
+    return tuple(name for actor in route for name in ((actor, names.RESUME) if actor == APPROVAL else (actor,)))
+
+
+def answers(pause: TaskPause, console: Console) -> bytes:
+    """Return the answers to a pause as JSON, from the terminal. Without a terminal the mesh file's defaults apply."""
+    console.print(f"  [yellow]‖[/] {escape(pause.prompt)}")
+    replies: dict[str, object] = {}
+    for field in pause.fields:
+        question = f"    {escape(field.prompt or field.name)} [dim]({escape(str(field.default))})[/]"
+        if not (console.is_terminal and sys.stdin.isatty()):
+            console.print(f"{question}: [dim]no terminal, so the default applies[/]")
+        elif answer := console.input(f"{question}: ").strip():
+            replies[field.name] = answer
+    console.print()
+    return msgspec.json.encode(replies)
+
 
 SLICES_PASS = ("delay-statistics",)
 """The actors of the slices. The route of the origin does not name them."""

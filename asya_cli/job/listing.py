@@ -41,8 +41,8 @@ def list_runs(
     """
     from asya.capabilities.operations.aws.job_runs import line_of, read_runs
     from asya.capabilities.operations.prices import prices_of
+    from asya_cli.aws_errors import check_actor
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
-    from asya_cli.suggestions import check_actor
 
     if before is not None and actor is None:
         raise CommandError(

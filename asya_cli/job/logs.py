@@ -16,7 +16,7 @@ from asya_cli.output.text import echo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asya.capabilities.operations.aws.run_logs import LogFile
+    from asya.capabilities.operations.aws.logs import LogFile
     from asya.heavy.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 

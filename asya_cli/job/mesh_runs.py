@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.operations.aws.job_runs import RunReader
-from asya.capabilities.operations.aws.run_logs import RunLogs
+from asya.capabilities.operations.aws.logs import RunLogs
 from asya.function.aws.missing_queues import is_missing_queue
 from asya.heavy.aws.dispatch_requests import DispatchRequests
 from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.emr_serverless import EmrServerless
-from asya.heavy.aws.heartbeats import Heartbeats
-from asya.heavy.aws.manifests import Manifests
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.run_results import RunResults
 from asya.protocol import names
 from asya.protocol.job_runs import parse_run_id, run_id
-from asya_cli.aws_errors import aws_errors
+from asya_cli.aws_errors import aws_errors, deployed_actors, unknown_actor
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.suggestions import deployed_actors, unknown_actor
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

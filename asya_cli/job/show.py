@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from asya.capabilities.operations.aws.run_reports import EnvelopeLine, RunReport
+    from asya.capabilities.operations.aws.job_runs import EnvelopeLine, RunReport
     from asya.heavy.aws.run_items import RunRecord
     from asya.protocol.job_runs import Usage
     from asya_cli.job.mesh_runs import MeshRuns
@@ -47,7 +47,7 @@ def show(
     The cost of a run is shared by its envelopes: by the duration of their calls if all are known, else equally. The output
     says which, and which prices it used. Usage is known once the run has ended.
     """
-    from asya.capabilities.operations.aws.run_reports import read_report
+    from asya.capabilities.operations.aws.job_runs import read_report
     from asya.capabilities.operations.prices import prices_of
     from asya.heavy.aws.run_items import job_run_number
     from asya.protocol.job_runs import driver_log_key

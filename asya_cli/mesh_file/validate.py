@@ -1,4 +1,7 @@
-"""`asya validate`: checks a mesh as a deployment would, without an account."""
+"""`asya validate`: checks a mesh as a deployment would, without an account.
+
+`asya schema` prints the JSON Schema of the mesh file.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.mesh_file.loading import check_exists
+from asya_cli.mesh_file.loading import check_exists, own_capabilities
 from asya_cli.options import DEFAULT_MESH, JsonDocument, MeshFile
-from asya_cli.output.text import counted, echo, write_json_line
+from asya_cli.output.text import counted, echo, write_json, write_json_line
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -86,3 +89,15 @@ def _remarks(loaded: LoadedMesh, mesh: Path, stage: str, *, limits: bool) -> tup
             # Synthesis repeats the notes.
             found += [line for line in synthesize(mesh, stage, Path(folder)) if not line.startswith("note: ")]
     return tuple(found)
+
+
+def schema(mesh: MeshFile = DEFAULT_MESH) -> None:
+    """Print the JSON Schema of the mesh file, with which editors complete and check its keys.
+
+    A mesh file that names capabilities of its own has their kinds and options too.
+    """
+    from asya_infra.mesh_file.capability_model import mesh_model
+    from asya_infra.mesh_file.schema import PATH, schema_text
+
+    named = own_capabilities(mesh)
+    write_json(PATH.read_bytes() if named is None else schema_text(mesh_model(named.registry)).encode())

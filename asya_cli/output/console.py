@@ -1,18 +1,24 @@
-"""A rich console that writes no control characters of its texts."""
+"""A rich console that writes no control characters of its texts.
+
+It also prints what happens in a mesh of `asya dev`.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.console import Console as RichConsole  # noqa: TID251 - the only one
 from rich.segment import Segment
+from rich.text import Text
 
+from asya_cli import clock
 from asya_cli.output.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rich.console import ConsoleOptions, RenderableType
 
@@ -36,3 +42,32 @@ def table_console() -> Console:
     """Return a console for tables: as wide as the terminal, as `COLUMNS` says, or else 160 columns."""
     has_width = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if has_width else _WIDTH, markup=False)
+
+
+_STYLES = {"call": "", "job": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
+"""By level. Entries of other levels are for logs."""
+
+
+class EventPrinter:
+    """Prints one line for each event, and what belongs to it below."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def tell(self, level: str, text: str) -> None:
+        """Print an event, unless it is of no interest to the author."""
+        if level not in _STYLES:
+            return
+        head, separator, rest = text.partition("\n")
+        line = Text.assemble((f"{clock.now().astimezone():%H:%M:%S} ", "dim"), (head, _STYLES[level]), separator, rest)
+        with suppress(OSError, ValueError):  # a terminal that is gone stops nothing
+            self._console.print(line, soft_wrap=True)
+
+    @contextmanager
+    def measured(self) -> Iterator[list[str]]:
+        """Print what was loaded again within the block, and how long it took."""
+        changed: list[str] = []
+        began = clock.monotonic()
+        yield changed
+        if changed:
+            self.tell("news", f"{' and '.join(changed)} loaded in {clock.monotonic() - began:.1f} s")

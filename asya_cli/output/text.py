@@ -1,16 +1,66 @@
-r"""Writes what the command prints.
+"""Writes what the command prints, and the text that `--help` shows.
 
-Tasks, dead letters and answers contain text of strangers. A terminal obeys the control characters in it: they move the cursor,
-rewrite lines that stand above, or reverse the direction of text. Every text becomes visible here (`\x1b`) before it is written.
+Standard output and standard error may be closed, full, or without Unicode.
 """
 
 from __future__ import annotations
 
+import errno
+import inspect
+import io
 import os
 import re
 import sys
 
 import typer
+
+_UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of a closed pipe and of a full disk."""
+
+
+def open_streams() -> None:
+    """Let each text be written: with escapes where the encoding lacks a character, and nowhere if a stream is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end_output(error: OSError) -> str:
+    """Write nothing more to standard output, which has failed, and return the problem.
+
+    What it still holds is lost.
+
+    Returns:
+        The problem; empty if the reader of the output has closed it.
+
+    Raises:
+        OSError: The error is about something else.
+    """
+    if error.errno not in _UNWRITABLE or error.filename is not None:
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return "" if error.errno == errno.EPIPE else f"cannot write standard output: {os.strerror(error.errno)}"
+
+
+def wrap_at_the_terminal(app: typer.Typer) -> None:
+    """Let the terminal break the lines in the help of all commands of an app and of its groups.
+
+    Typer keeps the line breaks of a docstring in all paragraphs but the first.
+    """
+    for command in app.registered_commands:
+        command.help = one_line_each(command.help or inspect.getdoc(command.callback) or "")
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            wrap_at_the_terminal(group.typer_instance)
+
+
+def one_line_each(text: str) -> str:
+    """Return the paragraphs of a text, each as one line."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
 
 # C0 (without tab and newline), DEL, C1, the line separators of Unicode, and the characters that direct bidirectional text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

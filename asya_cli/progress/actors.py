@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from asya.protocol.route import progress_percent
+from asya.protocol.envelope import progress_percent
 from asya.protocol.times import parse_time
 
 if TYPE_CHECKING:

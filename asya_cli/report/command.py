@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from asya.client.connection import Connection
     from asya.client.mesh_client import MeshClient
-    from asya.ends.result_index import ResultRow
+    from asya.ends.results import ResultRow
     from asya_cli.report.summary import Summary
 
 
@@ -41,8 +41,7 @@ def report(
     not in it: `asya list --status running` shows them.
     """
     from asya.protocol.times import format_time
-    from asya_cli.report.index_rows import read_rows
-    from asya_cli.report.summary import last_ends, summarize
+    from asya_cli.report.summary import last_ends, read_rows, summarize
 
     now = clock.now()
     earliest = moment(since, now)
@@ -64,7 +63,7 @@ def _settled(mesh: MeshClient, rows: Sequence[ResultRow]) -> set[str]:
     If the gateway does not tell, all failures count as open.
     """
     from asya.client.errors import MeshError
-    from asya.tasks.filters import TaskFilter
+    from asya.tasks.listing import TaskFilter
     from asya_cli.tasks.selection import limited
 
     failed = [row for row in rows if row.phase == "failed"]

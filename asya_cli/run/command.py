@@ -18,7 +18,7 @@ from asya_cli.output.text import write_json_line
 if TYPE_CHECKING:
     from asya.protocol.mesh_table import Actor, MeshTable
     from asya_infra.mesh_file import LoadedMesh
-    from asya_local.single_calls.report import CallReport
+    from asya_local.single_calls.calls import CallReport
 
 FAILED = 1
 
@@ -80,9 +80,7 @@ def _call(  # noqa: PLR0917 - the parts of one call
     data: Path,
 ) -> CallReport:
     from asya.capabilities.legacy.options import RESPONSES
-    from asya_local.single_calls.handler import call_handler
-    from asya_local.single_calls.job import run_job
-    from asya_local.single_calls.report import CallRequest
+    from asya_local.single_calls.calls import CallRequest, call_handler, run_job
 
     uri = f"file://{data.resolve()}/"
     if actor.spark is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.mesh_table import Actor
     from asya_cli.output.console import Console
-    from asya_local.single_calls.report import CallReport, GivenCommand, GivenFrame
+    from asya_local.single_calls.calls import CallReport, GivenCommand, GivenFrame
 
 
 def show_report(console: Console, name: str, actor: Actor, report: CallReport) -> None:

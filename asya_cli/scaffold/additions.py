@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from asya_cli.scaffold.files import piece_files
 from asya_cli.scaffold.mesh_text import Entry
 from asya_cli.scaffold.naming import check_actor, check_tool, code_names
-from asya_cli.scaffold.template_files import piece_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

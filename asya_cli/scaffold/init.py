@@ -48,9 +48,8 @@ def init(
     """
     from importlib.metadata import version
 
-    from asya_cli.scaffold.file_changes import make_folder
+    from asya_cli.scaffold.files import make_folder, project_files
     from asya_cli.scaffold.naming import InvalidNameError, check_namespace
-    from asya_cli.scaffold.template_files import project_files
 
     try:
         folder = Path(check_namespace(name))

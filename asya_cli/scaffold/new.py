@@ -122,7 +122,7 @@ def _path(loaded: LoadedMesh, name: str) -> Path:
 
 
 def _check_free(loaded: LoadedMesh, addition: Addition, files: dict[Path, str]) -> None:
-    from asya.protocol.text_encoding import decode_text
+    from asya.protocol.text import decode_text
     from asya_cli.scaffold.mesh_text import line_of
 
     text = decode_text(loaded.path.read_bytes())
@@ -137,8 +137,8 @@ def _check_free(loaded: LoadedMesh, addition: Addition, files: dict[Path, str]) 
 
 
 def _write(loaded: LoadedMesh, addition: Addition, files: dict[Path, str], *, spark: bool) -> None:
-    from asya.protocol.text_encoding import decode_text
-    from asya_cli.scaffold.file_changes import draft_of, new_files
+    from asya.protocol.text import decode_text
+    from asya_cli.scaffold.files import draft_of, new_files
     from asya_cli.scaffold.mesh_text import NotEditableError, with_entry
     from asya_infra.mesh_file import MeshFileError, load_mesh
 

@@ -34,9 +34,9 @@ def call(
     The route is that of the mesh file, pauses included. With --wait the command prints the payload of the result; its exit code
     is 3 if the task failed or was canceled, and 4 if it waits for an answer.
     """
+    from asya_cli.aws_errors import unknown_tool
     from asya_cli.sending.payload import read_payload
-    from asya_cli.suggestions import unknown_tool
-    from asya_cli.tasks.ending import print_result
+    from asya_cli.tasks.records import print_result
 
     content = read_payload(arguments or [], "an argument")
     mesh = selected.client()

@@ -1,26 +1,64 @@
-"""`asya send`: sends an envelope from a file, or a payload in a new envelope."""
+"""`asya send`: sends an envelope from a file, or a payload in a new envelope.
+
+Warns of hops that will fail, before an envelope is sent (`protocol §5.12`).
+"""
 
 from __future__ import annotations
 
 import os
 import uuid
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya.client.ends import TERMINAL
 from asya.client.errors import MeshError
+from asya.client.events import TERMINAL
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.json_input import invalid_json, raw_json, read_bytes
 from asya_cli.options import DEFAULT_MESH, MeshOptions, selects_mesh
 from asya_cli.output.text import echo
-from asya_cli.sending.route_check import route_warnings
-from asya_cli.tasks.ending import print_result
+from asya_cli.tasks.records import print_result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asya.client.mesh_client import MeshClient
     from asya.protocol.envelope import Envelope
+    from asya.protocol.mesh_table import MeshTable
+
+
+def route_warnings(envelope: Envelope, mesh_file: Path, namespace: str) -> Iterator[str]:
+    """Check the route of an envelope against the mesh file, if that is the file of the mesh; handlers may set other routes."""
+    from asya_infra.mesh_file import MeshFileError, load_mesh
+    from asya_infra.mesh_file.table import to_table
+
+    if not mesh_file.exists():
+        return
+    try:
+        loaded = load_mesh(mesh_file, "")
+        if namespace.startswith(f"{loaded.mesh.namespace}-"):
+            loaded = load_mesh(mesh_file, namespace.removeprefix(f"{loaded.mesh.namespace}-"))
+    except MeshFileError as error:
+        yield f"the route is not checked, because {mesh_file} is invalid: {error}"
+        return
+    if loaded.namespace == namespace:
+        yield from _problems(envelope, to_table(loaded))
+
+
+def _problems(envelope: Envelope, table: MeshTable) -> Iterator[str]:
+    from asya.function.targets import TargetError, actual_actor, check_next
+
+    # The command itself fails if there is no first actor.
+    route = [actual_actor(envelope, actor) for actor in (envelope.route.curr, *envelope.route.next)]
+    for sender, target in pairwise(route):
+        try:
+            if sender in table.actors:
+                check_next(table, sender, target)
+        except TargetError as error:
+            yield str(error)
+
 
 _ENVELOPE_ADVICE = "If the file has only a payload, name the actor with --actor."
 
@@ -80,7 +118,7 @@ def send(
         client.send(envelope)
     except MeshError as error:
         if exit_code_of(error) is ExitCode.NOT_FOUND:
-            from asya_cli.suggestions import check_actor
+            from asya_cli.aws_errors import check_actor
 
             check_actor(client.connection, envelope.route.curr)
         raise
@@ -176,8 +214,7 @@ def wrap_payload(payload: bytes, source: str, actor: str, then: list[str], envel
     Raises:
         CommandError: The payload is not valid JSON.
     """
-    from asya.protocol.envelope import Envelope
-    from asya.protocol.route import Route
+    from asya.protocol.envelope import Envelope, Route
 
     raw = raw_json(payload, source, "Correct it there and send it again.")
     return Envelope(id=envelope_id, route=Route((), actor, tuple(then)), payload=raw)

@@ -88,8 +88,7 @@ def _print(step: Step, *, as_json: bool) -> None:
 
 def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> Iterator[Step]:
     """Run the steps in order. Without the gateway no other step can be followed, so the first failure ends them."""
-    from asya_cli.smoke.alarm_topics import publish_test_messages
-    from asya_cli.smoke.steps import Step, measured
+    from asya_cli.smoke.steps import Step, measured, publish_test_messages
 
     gateway = steps.gateway()
     yield gateway

@@ -70,7 +70,7 @@ def dismiss(
     if not undo and not reason.strip():
         raise CommandError("dismiss takes a reason", 'Type `asya dismiss ID --reason "the order was a test"`.')
 
-    from asya.capabilities.dead_letters.dismissals import DismissRequest
+    from asya.capabilities.dead_letters.settlements import DismissRequest
 
     mesh = selected.client()
     request = DismissRequest(reason=reason, undo=undo)

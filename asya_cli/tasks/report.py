@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from asya.capabilities.fan_in.set_view import SetView
     from asya.capabilities.operations.mesh_numbers import ActorNumbers
     from asya.client.mesh_client import StoredObject
-    from asya.protocol.envelope import Envelope
+    from asya.protocol.envelope import Envelope, Route
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, ShownValue, TaskPause
-    from asya.protocol.route import Route
     from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy
-    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.listing import TimelineEntry
     from asya.tasks.view import RetryView, TaskView
     from asya_cli.output.console import Console
 

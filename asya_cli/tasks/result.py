@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from asya.client.ends import TERMINAL
+from asya.client.events import TERMINAL
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unwritable
 from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
 from asya_cli.output.text import echo, write_exact
-from asya_cli.tasks.outcome import exit_code
-from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
+from asya_cli.tasks.records import awaited_task, envelope_of, exit_code, no_task, status_of
 
 
 @selects_mesh

@@ -11,8 +11,7 @@ from asya_cli.json_input import invalid_json
 from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes
-from asya_cli.tasks.outcome import resume_command
-from asya_cli.tasks.records import task_advice
+from asya_cli.tasks.records import resume_command, task_advice
 from asya_cli.tasks.selection import Actor, Owner, Selection, Since, Tool
 
 if TYPE_CHECKING:

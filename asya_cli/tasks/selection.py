@@ -12,7 +12,7 @@ import typer
 
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_text
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.options import not_empty
@@ -166,7 +166,7 @@ class Selection:
             CommandError: The mesh has no such actor.
         """
         if self.wanted.actor:
-            from asya_cli.suggestions import check_actor
+            from asya_cli.aws_errors import check_actor
 
             check_actor(mesh.connection, self.wanted.actor)
 

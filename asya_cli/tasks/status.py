@@ -9,8 +9,7 @@ import typer
 
 from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
 from asya_cli.output.text import write_json_document
-from asya_cli.tasks.outcome import exit_code, resume_command
-from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
+from asya_cli.tasks.records import awaited_task, envelope_of, exit_code, no_task, resume_command, status_of
 
 if TYPE_CHECKING:
     from asya.capabilities.operations.mesh_numbers import ActorNumbers
@@ -100,7 +99,7 @@ def where_it_waits(operations: Operations, task: TaskView, *, lacks_slices: bool
         lacks_slices: Whether its set lacks slices. A slice has no task until a function has received it, so each queue with
             messages may hold it.
     """
-    from asya.capabilities.operations.queue_readers import queues_of
+    from asya.capabilities.operations.mesh_numbers import queues_of
     from asya.client.errors import MeshError
 
     if task.status not in ("pending", "running"):

@@ -73,7 +73,7 @@ def resume(
     selected: MeshOptions,
 ) -> None:
     """Resume a paused trigger. Its next slot is the first one from now on."""
-    from asya_cli.triggers.moments import local_time
+    from asya_cli.triggers.tables import local_time
 
     view = triggers_of(selected).resume(name)
     following = f"; its next slot is {local_time(view.next[0], view.timezone)}" if view.next else ""

@@ -1,24 +1,38 @@
-"""Prints triggers at 80 columns."""
+"""Prints triggers at 80 columns, and slots in the zone of their schedule."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from rich.table import Table
 from rich.text import Text
 
+from asya.protocol.times import parse_time
 from asya_cli import clock
 from asya_cli.output.text import one_line
 from asya_cli.tasks.listing import table_of
 from asya_cli.tasks.report import COLORS
-from asya_cli.triggers.moments import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asya.capabilities.triggers.operators.answers import SlotView, TriggerView
     from asya_cli.output.console import Console
+
+
+def local_time(at: str, timezone: str | None) -> str:
+    """Return a time in a zone, with its offset: `2026-11-25 02:00 +01`.
+
+    Args:
+        at: The time (RFC 3339).
+        timezone: The zone of the schedule; None for UTC.
+    """
+    local = parse_time(at).astimezone(ZoneInfo(timezone or "UTC"))
+    offset = local.strftime("%z")
+    return f"{local:%Y-%m-%d %H:%M} {offset[:3]}{offset[3:] if offset[3:] != '00' else ''}"
+
 
 _NOT_STARTED = "not started"
 

@@ -16,7 +16,7 @@ from asya.api_call import Named
 from asya.gateway.call_table import CALLS
 from asya_cli.console.calls import CALLS as ALLOWED
 from docs_site.reference.gateway_calls import openapi
-from docs_site.reference.json_schema import Schema
+from docs_site.reference.tables import Schema
 
 FILE = Path(__file__).parents[2] / "console" / "src" / "api" / "gateway.ts"
 HEAD = """\

@@ -9,11 +9,10 @@ import msgspec
 
 from asya.protocol.events import EventData, PartialEvent, TaskEvent
 from asya.protocol.run_progress import RunNote, StageNote
-from asya.tasks.timeline import TimelineEntry
-from docs_site.reference.json_schema import default_of, limits_of, type_of
+from asya.tasks.listing import TimelineEntry
 from docs_site.reference.metrics import UnreadableCallError
 from docs_site.reference.source import calls, modules, passed_texts, texts
-from docs_site.reference.tables import code, table
+from docs_site.reference.tables import code, default_of, limits_of, table, type_of
 
 INTRODUCTION = """\
 # Events and logs

@@ -6,8 +6,7 @@ from typing import Any
 from asya.gateway.lambdas.openapi import document
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.pause import Pause
-from docs_site.reference.json_schema import Schema, default_of, limits_of, type_of
-from docs_site.reference.tables import code, table
+from docs_site.reference.tables import Schema, code, default_of, limits_of, table, type_of
 
 INTRODUCTION = """\
 # Calls of the gateway

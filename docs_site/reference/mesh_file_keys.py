@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator
 
 from asya_infra.mesh_file.schema import schema_text
-from docs_site.reference.json_schema import Schema, default_of, limits_of, reference, type_of
-from docs_site.reference.tables import code, table
+from docs_site.reference.tables import Schema, code, default_of, limits_of, reference, table, type_of
 
 INTRODUCTION = """\
 # Keys of the mesh file

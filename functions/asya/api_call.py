@@ -137,7 +137,7 @@ IDEMPOTENCY_KEY: Schema = {
     "maxLength": Named("asya.gateway.http.router.KEY_LIMIT"),
     "pattern": "^[ -~]+$",
 }
-_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": Named("asya.tasks.filters.TEXT_LIMIT")}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": Named("asya.tasks.listing.TEXT_LIMIT")}
 _TIME: Schema = {"type": "string", "format": "date-time"}
 STATUS: Schema = {"type": "string", "enum": Named("asya.protocol.task.TaskStatus")}
 RESOLVED: Schema = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.api_call import ApiCall
-from asya.function import sqs_limits
+from asya.function import sqs
 from asya.monitoring import Alarm, Graph, Metric
 from asya.needs import Need
 from asya.option import Option
@@ -40,7 +40,7 @@ class Queues:
     window: int = 0
     concurrency: int = 50
     receives: int = QUEUE_RECEIVES
-    retention_days: int = sqs_limits.QUEUE_RETENTION_DAYS
+    retention_days: int = sqs.QUEUE_RETENTION_DAYS
     has_envelopes: bool = True
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from asya.protocol import names
-from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX, S3Prefix
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_handlers, build_table
-from asya_infra.build.job_packages import needs_packages
+from asya_infra.build.jobs import needs_packages
 from asya_infra.contracts.mesh_contracts import MeshContracts
 from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table

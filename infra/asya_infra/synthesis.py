@@ -5,14 +5,14 @@ from pathlib import Path
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
+from asya_infra.acknowledgements import acknowledge
 from asya_infra.contracts.check import with_types
 from asya_infra.contracts.mesh_contracts import contracts_of
 from asya_infra.contracts.mesh_types import read_mesh_types, tool_schemas
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
-from asya_infra.nag import acknowledge
 from asya_infra.options import read_options
-from asya_infra.stacks.mesh_stacks import add_stacks
+from asya_infra.stacks import add_stacks
 
 # Rules that do not fit this design anywhere. Those that do not fit one resource are acknowledged beside it.
 _ACKNOWLEDGED = {

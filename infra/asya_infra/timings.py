@@ -2,11 +2,11 @@
 
 import math
 
-from asya.function import sqs_limits
+from asya.function import sqs
 
 MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900
-QUEUE_RETENTION_DAYS = sqs_limits.QUEUE_RETENTION_DAYS
+QUEUE_RETENTION_DAYS = sqs.QUEUE_RETENTION_DAYS
 DLQ_RETENTION_DAYS = 14
 # With any batching window, one poll of Lambda may already wait this long for messages.
 SHORTEST_WAIT = 20

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asya.capabilities.triggers.sources.key_filters import KeyFilter, notification_filters
-from asya.capabilities.triggers.sources.new_objects import Buckets
+from asya.capabilities.triggers.sources.new_objects import Buckets, KeyFilter, notification_filters
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import ObjectSource, Trigger

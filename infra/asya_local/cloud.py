@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asya_local.cleanup import clean_up
-from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
-from asya_local.processes import end_orphans, signals_ignored
+from asya_local.processes import clean_up, end_orphans, signals_ignored
 from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
 from asya_local.sources import load
-from asya_local.state_folder import StateFolder
+from asya_local.state_folder import LocalConnection, StateFolder
 from asya_local.steps import Steps
 from asya_local.tools import find_tools
 

@@ -14,8 +14,7 @@ from asya_infra.build.functions import build_handlers
 from asya_infra.build.jobs import pack_user_jobs
 from asya_infra.mesh_file import to_table
 from asya_infra.options import Options
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.account import ACCOUNT_ID, REGION, AccessKey, aws_client
 from asya_local.sources import table_bytes
 
 if TYPE_CHECKING:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import AccessKey, read_secret
-from asya_local.connection import LocalConnection
+from asya_local.account import AccessKey, aws_client, read_secret
 from asya_local.processes import cloud_processes, read_records
 from asya_local.servers import EMR, MINISTACK, healthy
-from asya_local.state_folder import StateFolder
+from asya_local.state_folder import LocalConnection, StateFolder
 
 if TYPE_CHECKING:
     from pathlib import Path

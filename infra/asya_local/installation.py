@@ -16,21 +16,29 @@ from asya.protocol import names
 from asya_infra.mesh_file.spark import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_infra.options import Options
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey, read_keys, root_key, write_keys
-from asya_local.account.users import OperatorScope, make_deployer, make_operator
+from asya_local.account import (
+    ACCOUNT_ID,
+    REGION,
+    AccessKey,
+    OperatorScope,
+    aws_client,
+    make_deployer,
+    make_operator,
+    read_keys,
+    root_key,
+    write_keys,
+)
 from asya_local.code_updates import CodeUpdate
-from asya_local.connection import LocalConnection, bucket_and_prefix
-from asya_local.deployment import Cdk
+from asya_local.deployment import Cdk, Snapshot, discard_snapshot, take_snapshot
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.processes import end_all, signals_ignored
 from asya_local.secret_file import store_secrets
 from asya_local.servers import ServerOptions, Servers, previous_servers, start_servers, wait_until
-from asya_local.snapshots import Snapshot, discard_snapshot, take_snapshot
 from asya_local.sources import Deployed, Sources, read_sources
+from asya_local.state_folder import LocalConnection, bucket_and_prefix
 from asya_local.tools import Tools
-from asya_local.triggers.existing import ExistingSources, create_existing_at
+from asya_local.triggers import ExistingSources, create_existing_at
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh

@@ -1,14 +1,10 @@
-"""Starts, finds and stops the processes of a local cloud.
-
-A record identifies a process by its id and its start time, because ids are reused. Each process of a cloud, workers and JVMs
-included, inherits a mark in its environment: the path of the state folder. By the mark the next `up` or `down` finds the
-processes that survived a crash. No other process is signaled.
-"""
+"""Starts, finds and stops the processes of a local cloud, and removes what has no meaning without them."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from contextlib import contextmanager, suppress
@@ -147,3 +143,16 @@ def signals_ignored() -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def clean_up(folder: StateFolder) -> int:
+    """Stop all processes of the folder, also after a crash, and remove their files; return the number of processes.
+
+    Logs, keys, the snapshot and foreign files stay.
+    """
+    count = end_all(folder)
+    for path in (folder.connection, folder.deployed, folder.processes, folder.outputs, folder.dev):
+        path.unlink(missing_ok=True)
+    for path in (folder.temporary, folder.ministack, folder.cdk_home, folder.emr / "drivers"):
+        shutil.rmtree(path, ignore_errors=True)
+    return count

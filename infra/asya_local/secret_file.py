@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from asya.protocol.text_encoding import decode_text
+from asya.protocol.text import decode_text
 from asya.runtime.secret_values import PARAMETER_PREFIX
-from asya_local.account.clients import aws_client
+from asya_local.account import aws_client
 from asya_local.errors import LocalCloudError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asya_infra.mesh_file.mesh_model import MeshFile
-    from asya_local.account.keys import AccessKey
+    from asya_local.account import AccessKey
 
 FILE_NAME = "secrets.env"
 """The default file, in the state folder."""

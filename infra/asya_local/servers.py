@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asya_infra.product.places import BUILD, FILES
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey, keep_secret, read_secret
+from asya_local.account import ACCOUNT_ID, REGION, AccessKey, keep_secret, read_secret
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
-from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
 from asya_local.ministack.function_workers import PYTHON_VARIABLE
 from asya_local.ministack.snapshot import RESTORE_VARIABLE
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.state_folder import write_private
-from asya_local.tools import Tools
+from asya_local.tools import Tools, function_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

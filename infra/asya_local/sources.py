@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from asya.protocol.mesh_table import encode_table, with_version
 from asya_infra.build.folder import digest
-from asya_infra.build.folder_packages import package_inputs
+from asya_infra.build.packages import package_inputs
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.product.places import BUILD, FILES, INFRA, JOB_LIBRARY, LIBRARY

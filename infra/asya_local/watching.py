@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from watchfiles import Change, DefaultFilter, watch
 
 from asya_infra.build.code_files import code_files
-from asya_infra.build.folder_packages import package_inputs
-from asya_infra.build.packages import REQUIREMENTS
-from asya_infra.build.requirements_file import read_requirements
+from asya_infra.build.packages import REQUIREMENTS, package_inputs
+from asya_infra.build.requirements import read_requirements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

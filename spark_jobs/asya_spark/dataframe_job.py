@@ -17,16 +17,13 @@ from pyspark.sql.types import StringType, StructType
 
 from asya.protocol.numbers import json_text
 from asya_spark import strict_json
-from asya_spark.attempt import Attempt
-from asya_spark.bodies import envelopes
+from asya_spark.attempt import Attempt, Result
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import active_session
 from asya_spark.calls.time_limit import Ending, run_within
-from asya_spark.columns.declaration import PayloadColumn
-from asya_spark.columns.results import number_problem, payload_text
+from asya_spark.columns import PayloadColumn, number_problem, payload_text
 from asya_spark.context import Context, active_context
-from asya_spark.manifest import Member
-from asya_spark.results import Result
+from asya_spark.manifest import Member, envelopes
 
 DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
 _Row = tuple[str, Any, str]

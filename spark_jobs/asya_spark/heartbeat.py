@@ -7,11 +7,10 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from asya_spark.calls.call_sites import lines_of_stages
+from asya_spark.calls.errors import lines_of_stages
 from asya_spark.clock import now_text, text_of
 from asya_spark.files import Files
-from asya_spark.journal import SLOTS
-from asya_spark.partials import Partials
+from asya_spark.journal import SLOTS, Partials
 
 TICK_SECONDS = 1.0
 TICKS_PER_HEARTBEAT = 3

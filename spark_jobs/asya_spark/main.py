@@ -15,24 +15,20 @@ from asya.contracts.signature import SignatureError
 from asya.runtime.load import load
 from asya_spark import clock as machine_clock
 from asya_spark import data
-from asya_spark.attempt import Attempt
+from asya_spark.attempt import Attempt, ResultWriter
 from asya_spark.calls.errors import JobError, describe
-from asya_spark.calls.sessions import Sessions, is_running, own_sessions
+from asya_spark.calls.sessions import Sessions, is_running, own_sessions, warm_up
 from asya_spark.calls.time_limit import is_at_work
-from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
-from asya_spark.columns.declaration import payload_column
+from asya_spark.columns import payload_column
 from asya_spark.dataframe_job import run_dataframe
 from asya_spark.files import Files, HadoopFiles
 from asya_spark.heartbeat import Heartbeat, StageChanges, spark_progress
-from asya_spark.journal import Journal
+from asya_spark.journal import Journal, Partials
 from asya_spark.manifest import read_manifest
-from asya_spark.partials import Partials
 from asya_spark.payload_job import run_payloads
 from asya_spark.python_version import EXPECTED_VARIABLE, WrongPythonError, check_version, running_version
-from asya_spark.resident.batches import Batches, Linger
-from asya_spark.resident.files import resident_files
-from asya_spark.results import ResultWriter
+from asya_spark.resident import Batches, Linger, resident_files
 from asya_spark.secrets import NO_SECRETS, SecretError, Secrets, connector
 
 

@@ -10,16 +10,14 @@ from pyspark.sql import SparkSession
 
 from asya.protocol.numbers import rounded
 from asya_spark import clock
-from asya_spark.attempt import Attempt
-from asya_spark.bodies import envelopes
+from asya_spark.attempt import Attempt, Result
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.calls.sessions import ContextStoppedError, active_session
 from asya_spark.calls.time_limit import Calls, Ending
 from asya_spark.calls.typed_job import TypedJob, typed_job
 from asya_spark.context import Context, active_context
-from asya_spark.manifest import Envelope, Member
-from asya_spark.results import Result
+from asya_spark.manifest import Envelope, Member, envelopes
 
 PayloadJob = Callable[[SparkSession, Any], Any]
 

@@ -30,7 +30,7 @@ MOMENT_CELLS = frozenset({
 })  # fmt: skip
 """Each other moment once, and each zone. In the rest of the cells the tests run to which the zone of the machine may matter."""
 
-READERS_OF_THE_ZONE = ("asya_cli/output/events.py",)
+READERS_OF_THE_ZONE = ("asya_cli/output/console.py",)
 """The modules that ask for the zone of the machine; for the page of the console, the browser does. The linter refuses times without
 a zone, so all others have UTC or the zone of their data. A test looks for further ones."""
 
@@ -50,15 +50,15 @@ _NAMES_A_ZONE = re.compile(r"ZoneInfo|astimezone\(|snapshots")
 SAMPLE = (
     "tests/unit/asya/protocol/test_times.py",
     "tests/unit/asya/gateway/lambdas/test_report_queues.py",
-    "tests/unit/asya/gateway/lambdas/test_deadline_sweep.py",
+    "tests/unit/asya/gateway/lambdas/test_task_sweeps_deadline_sweep.py",
     "tests/unit/asya/capabilities/triggers/test_slots.py",
-    "tests/unit/asya/capabilities/triggers/test_due_slots.py",
-    "tests/unit/asya/capabilities/pauses/test_due_times.py",
+    "tests/unit/asya/capabilities/triggers/test_slots_due_slots.py",
+    "tests/unit/asya/capabilities/pauses/test_waiting_due_times.py",
     "tests/unit/asya_cli/job/test_listing.py",
     "tests/unit/asya_cli/tasks/test_selection.py",
     "tests/unit/asya_cli/tasks/test_listing.py",
     "tests/unit/asya_cli/triggers/test_command.py",
-    "tests/unit/asya_cli/output/test_events.py",
+    "tests/unit/asya_cli/output/test_console_events.py",
     "tests/unit/asya_cli/dlq/test_command.py",
     "tests/console/test_runs_page.py::test_runs_are_listed_with_their_cost_and_what_waits",
 )

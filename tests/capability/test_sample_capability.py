@@ -18,7 +18,7 @@ from asya_infra.limits.gate import check_mesh
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh, to_table
 from asya_infra.options import read_options
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place
 from tests.doubles.iam_matrix import Matrix
 from tests.infra.conftest import SynthesizedMesh, synthesize
 from tests.infra.test_iam_matrix import ACCOUNT, REGION, Role

@@ -13,8 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from asya.tasks.reporting.aws.gateway_client import address_of
-from asya_local.connection import LocalConnection
-from asya_local.state_folder import StateFolder
+from asya_local.state_folder import LocalConnection, StateFolder
 
 if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud

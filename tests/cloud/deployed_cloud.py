@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from asya.client.ends import TERMINAL
 from asya.client.errors import MeshError
+from asya.client.events import TERMINAL
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import read_keys
+from asya_local.account import aws_client, read_keys
 from asya_local.state_folder import StateFolder
 from tests.cloud.environment import environment, now
 from tests.flights_sample import write_dataset

@@ -16,11 +16,10 @@ import psutil
 from botocore.config import Config
 
 from asya.protocol import names
-from asya_local.account.keys import read_keys, read_secret
+from asya_local.account import read_keys, read_secret
 from asya_local.authentication.admission import SECRET_HEADER
-from asya_local.connection import LocalConnection
 from asya_local.processes import cloud_processes
-from asya_local.state_folder import StateFolder
+from asya_local.state_folder import LocalConnection, StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.environment import environment
 from tests.doubles import emr_faults

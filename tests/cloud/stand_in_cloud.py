@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, read_secret
+from asya_local.account import ACCOUNT_ID, REGION, AccessKey, new_root_key, read_secret
 from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.emr.settings import ApplicationSettings
 from asya_local.processes import end_all

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Manifest, Member, manifest_key
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target

@@ -14,7 +14,7 @@ from asya.client.connection import find_on_aws
 from asya.client.errors import UnreachableError
 from asya_cli.errors import ExitCode
 from asya_cli.sending.send import wrap_payload
-from asya_local.account.keys import read_keys
+from asya_local.account import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 
 if TYPE_CHECKING:

@@ -15,11 +15,9 @@ from rich.console import Console
 
 from asya.protocol.ids import child_id
 from asya.protocol.tracing import hop_context
-from asya_cli.demo.approval import with_approval
-from asya_cli.demo.pipeline import Outcome, Pipeline
+from asya_cli.demo.pipeline import Outcome, Pipeline, with_approval
+from asya_cli.demo.report import Stopwatch, summary
 from asya_cli.demo.run import EVENT
-from asya_cli.demo.stopwatch import Stopwatch
-from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
 from asya_cli.sending.send import parse_envelope
 from asya_local.cloud import down

@@ -19,9 +19,8 @@ from a2a.types import TaskPushNotificationConfig
 
 from asya.client.connection import read_local
 from asya.client.mesh_client import MeshClient
-from asya.tasks.filters import TaskFilter
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import AccessKey, read_keys
+from asya.tasks.listing import TaskFilter
+from asya_local.account import AccessKey, aws_client, read_keys
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud import test_gateway_a2a as a2a

@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from asya.heavy.capacity import failed_for_capacity
-from asya_local.account.keys import AccessKey
+from asya_local.account import AccessKey
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, SECONDS, StandIn, stand_in, until

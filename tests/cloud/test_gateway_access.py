@@ -13,7 +13,7 @@ import pytest
 from asya.protocol import names
 from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.tasks.reporting.aws.gateway_client import address_of
-from asya_local.account.keys import ACCOUNT_ID
+from asya_local.account import ACCOUNT_ID
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.gateway_tasks import TERMINAL, start, wait_for_end

@@ -13,12 +13,12 @@ import urllib3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.protocol import names
 from asya.protocol.triggers import Webhook
 from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.testing.webhooks import signed_headers
-from asya_local.account.keys import REGION
+from asya_local.account import REGION
 from tests.cloud.conftest import SECRETS
 from tests.cloud.deployed_cloud import until
 

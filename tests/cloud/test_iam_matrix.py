@@ -12,8 +12,8 @@ import pytest
 from asya.protocol import names
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.permissions.resources import Place
-from asya_local.account.keys import ACCOUNT_ID, REGION
+from asya_infra.permissions.needs import Place
+from asya_local.account import ACCOUNT_ID, REGION
 from tests.doubles.iam_matrix import Call, Matrix, OnItem, OnObject, OnQueue
 from tests.paths import PROJECT
 

@@ -23,7 +23,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.account import ACCOUNT_ID, REGION, AccessKey
 from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.servers import ServerOptions, healthy
 from tests.cloud.browser import CHROMIUM, NO_CHROMIUM, open_page

@@ -13,8 +13,7 @@ import psutil
 import pytest
 from botocore.exceptions import ClientError
 
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import AccessKey
+from asya_local.account import AccessKey, aws_client
 from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.stand_in_cloud import SECONDS, until

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asya_cli.errors import ExitCode
-from asya_local.account.keys import read_keys
+from asya_local.account import read_keys
 from asya_local.servers import wait_until
 from tests.cloud.readme import commands, write_files
 from tests.console.process import running_ui

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
+from asya.capabilities.dead_letters.aws.letters import DeadLetterQueue
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.status import created

@@ -12,7 +12,7 @@ from asya.capabilities.triggers.operators.answers import BackfillRequest
 from asya.client.errors import UnavailableError
 from asya.client.triggers import Triggers
 from asya.protocol import ids, names
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from asya_cli.main import app
 from tests.cloud.deployed_cloud import until
 

@@ -12,7 +12,7 @@ import pytest
 
 from asya.client.errors import UnavailableError
 from asya.protocol import ids, names
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from tests.cloud.deployed_cloud import until
 
 if TYPE_CHECKING:

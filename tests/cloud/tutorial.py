@@ -17,7 +17,7 @@ from uv import find_uv_bin
 
 from asya.client.connection import read_local
 from asya_cli.errors import ExitCode
-from asya_local.account.keys import read_keys
+from asya_local.account import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 from tests.interrupts import restore_interrupts
 from tests.paths import PROJECT

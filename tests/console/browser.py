@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from playwright.sync_api import expect, sync_playwright
 
 from asya_cli.console.guard import Guard
-from asya_cli.console.opening import page_address
-from asya_cli.console.page import page_folder, read_page
-from asya_cli.console.running import make_server
-from asya_cli.console.server import Console, GatewayCalls, MeshInfo
+from asya_cli.console.page import page_address, page_folder, read_page
+from asya_cli.console.server import Console, GatewayCalls, MeshInfo, make_server
 from tests.console.stub_gateway import NOW
 from tests.doubles.server_faults import no_server_faults
 from tests.paths import PROJECT

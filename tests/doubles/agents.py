@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.capabilities.a2a.routes import streams
+from asya.capabilities.a2a.routes import tasks
 from asya.capabilities.pauses import pausing
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.function.aws import clients
-from asya.gateway.routes import tool_calls
+from asya.gateway.routes import tools
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits
@@ -40,8 +40,8 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         gateway=GatewayLimits(notification_hosts=("127.0.0.1:9",)),
         operators=("arn:aws:iam::123456789012:role/Admin",),
     )
-    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(streams, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(tools, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(tasks, "WAIT_SECONDS", 0.0)
 
 
 def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:

@@ -16,7 +16,7 @@ from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.api import build_api
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks

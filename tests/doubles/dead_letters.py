@@ -7,9 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from asya.capabilities.dead_letters.aws.queue import MessageCount, ReceivedMessage
-from asya.capabilities.dead_letters.lambdas.dlq import DeadLetterWatch
-from asya.capabilities.dead_letters.lambdas.wiring import build_dlq
+from asya.capabilities.dead_letters.aws.letters import MessageCount, ReceivedMessage
+from asya.capabilities.dead_letters.lambdas.dlq import DeadLetterWatch, build_dlq
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from asya.function.delivery import Diversion
-from asya.function.hop import Arrival, Hop
+from asya.function.hop import Arrival, Diversion, Hop
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar import arrival as arrivals
 

@@ -15,7 +15,7 @@ from asya.capabilities.fan_in.lambdas.wiring import build_fan_in, build_sweep
 from asya.ends.lambdas.wiring import build_end_actor, build_sink, build_sump
 from asya.function.aws import clients
 from asya.function.lambdas.environment import RealEnvironment
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.mesh_world import MeshWorld, sqs_event

@@ -14,21 +14,20 @@ from moto import mock_aws
 
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings, load_settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.aws.traces import Traces
+from asya.function.aws.telemetry import Telemetry, Traces
 from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.api import build_api
 from asya.gateway.lambdas.wiring import build_ingest, report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import stream_routes
+from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.pause import Pause
 from asya.protocol.times import format_time
-from asya.tasks.event_batch import read_events
+from asya.tasks.received_reports import read_events
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at

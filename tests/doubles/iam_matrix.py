@@ -37,7 +37,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import Request, Value
 from asya_infra.permissions.groups import members
-from asya_infra.permissions.resources import Place, call_grants
+from asya_infra.permissions.needs import Place, call_grants
 
 PLAIN_KEY = "4711"
 """The partition key of a record, which begins like no special one."""

@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 
 from asya import registry
 from asya.protocol import names
+from asya.testing.services.clients import Bucket, DynamoClient, S3Client
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Queue, SqsClient
-from asya.testing.services.storage import Bucket, DynamoClient, S3Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

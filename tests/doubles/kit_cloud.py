@@ -11,7 +11,7 @@ from unittest import mock
 from asya.client import connection, mesh_client
 from asya.client.mesh_client import MeshClient
 from asya.protocol import names
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 from asya.testing import Mesh
 from asya.testing.deployment import TEST_USER
 from asya.testing.services.functions import BUCKET, REGION

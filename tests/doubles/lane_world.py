@@ -14,7 +14,7 @@ from unittest import mock
 
 from msgspec import Raw
 
-from asya.capabilities.triggers.aws.end_notices import build_end_notices
+from asya.capabilities.triggers.aws.queue_senders import build_end_notices
 from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
 from asya.capabilities.triggers.lambdas.wiring import build_lane_sweep, build_triggers
 from asya.capabilities.triggers.messages import UnusableMessageError
@@ -30,7 +30,7 @@ from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.envelopes import mesh
 from tests.doubles.s3 import FakeS3

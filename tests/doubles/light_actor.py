@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from asya.ends.lambdas.wiring import build_end_actor
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 
 LAST = {"prev": ["prep"], "curr": "infer", "next": []}

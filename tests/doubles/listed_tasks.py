@@ -6,7 +6,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import TaskRecord, TaskRetry
 from asya.protocol.times import format_time
 from asya.tasks.failures import shortened_error
-from asya.tasks.filters import STATUSES, TaskFilter
+from asya.tasks.listing import STATUSES, TaskFilter
 from tests.doubles.tasks import ACTORS, at, route_at
 
 TOOLS = ("order", "night")

@@ -22,7 +22,7 @@ from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import RealEnvironment
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.api import build_api
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, Tool

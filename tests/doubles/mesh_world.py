@@ -15,7 +15,7 @@ from asya.function.aws.settings import Settings
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar.lambdas.services import Services
-from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh

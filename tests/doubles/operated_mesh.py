@@ -131,6 +131,6 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
         stack.enter_context(using(SetClock(lambda: cloud.kit.now, environment().monotonic, environment().sleep)))
         # The mesh runs on this thread alone.
         serial = nullcontext(SimpleNamespace(map=map))
-        stack.enter_context(mock.patch("asya_cli.report.index_rows.ThreadPoolExecutor", lambda _: serial))
+        stack.enter_context(mock.patch("asya_cli.report.summary.ThreadPoolExecutor", lambda _: serial))
         stack.enter_context(mock.patch.object(KitConnection, "logs", lambda _: Logs(), create=True))
         yield cloud

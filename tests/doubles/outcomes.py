@@ -3,8 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo

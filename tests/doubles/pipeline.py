@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asya.ends.lambdas.wiring import build_end_actor, build_sink, build_sump
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold, hop_records
 from asya.protocol.mesh_table import Actor, MeshTable, Sink

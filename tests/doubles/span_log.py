@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from asya.function.aws.traces import Traces
+from asya.function.aws.telemetry import Traces
 from asya.function.spans import Span
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from asya.function.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent
-from asya.tasks.partials import PartialBatch, PartialKey, partial_batches
+from asya.tasks.stream_events import PartialBatch, PartialKey, partial_batches
 from tests.doubles.tasks import at
 
 

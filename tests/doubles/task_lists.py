@@ -11,16 +11,13 @@ from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.index import LAST_ID, ListKey, TaskIndex
-from asya.tasks.aws.list_scan import ListScan
-from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.overdue_tasks import OverdueTasks
+from asya.tasks.aws.lists import ListScan, OverdueTasks, TaskLists
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.failures import FailureGroup
-from asya.tasks.filters import TaskFilter
-from asya.tasks.listing import ListQuery
+from asya.tasks.listing import ListQuery, TaskFilter
 from asya.tasks.view import TaskView
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.tasks import at
 

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, EventStatus, RetryNote, TaskEvent
-from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
 

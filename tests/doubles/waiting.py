@@ -13,7 +13,7 @@ from asya.capabilities.pauses.lambdas.wiring import build_resume, build_sweep, b
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
 from asya.function.lambdas.environment import RealEnvironment
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor, MeshTable, Policy, Resiliency
@@ -22,7 +22,7 @@ from asya.protocol.wait import Wait
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.cancellation import cancel_record
-from asya.tasks.event_batch import read_events
+from asya.tasks.received_reports import read_events
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.mesh_world import batch_failures, sqs_event

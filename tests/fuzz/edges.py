@@ -16,12 +16,12 @@ from asya.function.aws.settings import SparkSettings
 from asya.function.lambdas.batch import BatchResponse
 from asya.heavy.lambdas.enqueue import Enqueuer
 from asya.heavy.lambdas.services import SparkServices
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import codec
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable, SparkApplication, SparkJob
 from asya.protocol.pause import Pause, PauseField
 from asya.sidecar.lambdas.services import Services
-from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, mesh_world, sqs_event

@@ -13,10 +13,10 @@ from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.api import build_api
 from asya.gateway.lambdas.wiring import report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import stream_routes
+from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from tests.doubles.gateway_functions import (
     ALICE,

@@ -14,10 +14,9 @@ from asya import registry
 from asya.heavy.job_python import AWS_CLIENT
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya_infra.build import folder as folder_module
-from asya_infra.build.archive import Archive
 from asya_infra.build.folder import build_once, digest, source_files
 from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
-from asya_infra.build.jobs import JobFiles, build_jobs
+from asya_infra.build.jobs import Archive, JobFiles, build_jobs
 from asya_infra.build.packages import LAMBDA, PackagesError, Target, install
 from tests.paths import PROJECT
 

@@ -9,7 +9,7 @@ import pytest
 from aws_cdk import App, CfnResource, Stack
 from constructs import Construct
 
-from asya_infra.checkov import MESH_WIDE, acknowledge_check
+from asya_infra.acknowledgements import MESH_WIDE, acknowledge_check
 from tests.infra.checkov_findings import Finding, acknowledgements, findings, stale, unexplained
 from tests.infra.conftest import SynthesizedMesh
 from tests.paths import PROJECT
@@ -54,7 +54,7 @@ def test_checkov_finds_an_open_bucket(found: list[Finding]) -> None:
 def test_every_finding_has_a_reason(found: list[Finding], templates: Templates) -> None:
     of_meshes = [each for each in found if each.template != "open"]
     missing = unexplained(of_meshes, set(acknowledgements(templates)), MESH_WIDE)
-    advice = "Mend the template, or explain the finding with asya_infra.checkov.acknowledge_check."
+    advice = "Mend the template, or explain the finding with asya_infra.acknowledgements.acknowledge_check."
     assert not missing, "\n".join([*map(str, missing), advice])
 
 

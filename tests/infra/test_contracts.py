@@ -1,7 +1,6 @@
 """Templates record the contracts of the mesh for the next deployment."""
 
-from asya_infra.contracts.mesh_contracts import ActorContract, ToolContract
-from asya_infra.contracts.template_record import read_contracts
+from asya_infra.contracts.mesh_contracts import ActorContract, ToolContract, read_contracts
 from tests.infra.conftest import SynthesizedMesh
 
 

@@ -10,8 +10,8 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_lambda as lambda_
 
-from asya_infra.constructs import layer
-from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs import mesh_function
+from asya_infra.constructs.mesh_function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options
@@ -86,7 +86,7 @@ def version_of_provisioned_function(folder: Path, library: str) -> str:
         grants=[write_logs(mesh.addresses, "score")],
         timeout=30,
     )
-    function = MeshFunction(stack, mesh, layer.mesh_layer(stack, mesh), settings)
+    function = MeshFunction(stack, mesh, mesh_function.mesh_layer(stack, mesh), settings)
     function.add_event_source(EventSourceSettings(provisioned=1))
     template = app.synth().get_stack_by_name("functions").template
     [version] = [key for key, each in template["Resources"].items() if each["Type"] == "AWS::Lambda::Version"]
@@ -95,7 +95,7 @@ def version_of_provisioned_function(folder: Path, library: str) -> str:
 
 def test_an_upgrade_of_the_library_reaches_the_alias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version is immutable, so a changed layer needs another version (`@aws-cdk/aws-lambda:recognizeLayerVersion`)."""
-    monkeypatch.setattr(layer, "build_layer", lambda folder, _, **__: folder / "library")
+    monkeypatch.setattr(mesh_function, "build_layer", lambda folder, _, **__: folder / "library")
     first = version_of_provisioned_function(tmp_path / "first", "1")
     assert version_of_provisioned_function(tmp_path / "again", "1") == first
     assert version_of_provisioned_function(tmp_path / "upgrade", "2") != first

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
-from asya_local.emr.archives import unpack_once
 from asya_local.emr.drivers.job_environment import job_python
+from asya_local.emr.runner import unpack_once
 
 
 def run(python: Path, code: str, *path: Path) -> None:

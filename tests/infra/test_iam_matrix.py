@@ -13,7 +13,7 @@ import pytest
 from asya.needs import Resource
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place
 from tests.doubles.iam import Request, concrete, is_allowed
 from tests.doubles.iam_matrix import Call, Matrix, OnResource
 from tests.infra.conftest import HERE

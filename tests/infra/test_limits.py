@@ -13,7 +13,7 @@ from asya_infra.limits.gate import LimitError, check_mesh
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import read_options
-from asya_infra.stacks.mesh_stacks import add_stacks
+from asya_infra.stacks import add_stacks
 from tests.infra.conftest import FLAGS
 from tests.infra.sized_mesh import write_sized_mesh
 from tests.paths import PROJECT

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
-from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.functions import build_handlers
-from asya_infra.build.job_packages import build_job_packages
-from asya_infra.build.packages import LAMBDA, PackagesError, Target
+from asya_infra.build.jobs import build_job_packages
+from asya_infra.build.packages import LAMBDA, PackagesError, Target, build_folder_packages
 from asya_infra.contracts.read import Function, read_types
 
 TABLE = encode_table(MeshTable(namespace="shop", actors={"score": Actor(kind="handler", handler="mine.handle")}))

@@ -9,8 +9,7 @@ from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.sidecar.needs import READS_STATES
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.needs import function_grants, grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, function_grants, grants
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"

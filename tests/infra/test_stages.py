@@ -8,7 +8,7 @@ from aws_cdk import App, Token
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options
-from asya_infra.stacks.base import MeshStack
+from asya_infra.stacks import MeshStack
 
 TEXT = """
 namespace: shop

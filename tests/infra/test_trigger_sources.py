@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asya.capabilities.triggers.message_senders import SENDERS
+from asya.capabilities.triggers.messages import SENDERS
 from asya.protocol import names
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.load import load_mesh

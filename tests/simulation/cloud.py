@@ -18,23 +18,20 @@ from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
-from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.dynamo.values import Item
 from asya.testing.permissions import Guarded, Permissions, of_events, of_items, of_objects, of_queues
-from asya.testing.services.event_log import EventLog
+from asya.testing.services.clients import Bucket, DynamoClient, EventBus, EventsClient, S3Client
 from asya.testing.services.event_source import EventSources
-from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile, Faults
-from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
+from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function, SystemFunctions
 from asya.testing.services.gateway import URL, GatewayFunction, started
-from asya.testing.services.job_faults import JobFaults
+from asya.testing.services.job_service import JobFaults
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
-from asya.testing.services.scheduler import Scheduler
-from asya.testing.services.storage import Bucket, DynamoClient, S3Client
-from asya.testing.services.system_functions import SystemFunctions
+from asya.testing.services.scheduler import EventLog, Scheduler
 from tests.simulation.checks.acks import AckChecks
 from tests.simulation.checks.calls import CallChecks
 from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger

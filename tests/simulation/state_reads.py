@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asya.testing.services.storage import DynamoClient
+from asya.testing.services.clients import DynamoClient
 
 
 class StateReads(DynamoClient):

@@ -28,10 +28,10 @@ from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.tasks.starts.idempotency import STARTERS
-from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.history import History
-from asya.testing.services.event_log import EventLog
+from asya.testing.services.clients import Bucket, DynamoClient, S3Client
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.faults import FaultProfile, Faults
 from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
@@ -39,8 +39,7 @@ from asya.testing.services.gateway import URL
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
-from asya.testing.services.scheduler import Scheduler
-from asya.testing.services.storage import Bucket, DynamoClient, S3Client
+from asya.testing.services.scheduler import EventLog, Scheduler
 from asya_infra import timings
 
 EVENTS = 10_000 if os.environ.get("ASYA_FULL_SIZE") else 400

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Commit, Journal, Manifest, Member, ResultFrame, ResultHead, manifest_key
 from asya_spark.main import run
 from asya_spark.secrets import NO_SECRETS

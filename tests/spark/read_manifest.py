@@ -7,9 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from asya_spark.bodies import envelopes
 from asya_spark.files import HadoopFiles
-from asya_spark.manifest import read_manifest
+from asya_spark.manifest import envelopes, read_manifest
 
 
 def memory(process: int | str, field: str) -> int:

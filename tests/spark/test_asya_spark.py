@@ -94,7 +94,7 @@ def test_the_journal_names_the_member_at_work_before_it_starts(spark, tmp_path):
 
 
 def test_parts_hold_whole_envelopes_in_order(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.results.PART_BYTES", 300)
+    monkeypatch.setattr("asya_spark.attempt.PART_BYTES", 300)
 
     done = Run(spark, tmp_path, [{"do": "count", "n": n} for n in range(10)])
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from asya.tasks.failures import kind_of
-from asya_spark.calls.sessions import ContextStoppedError, Sessions
-from asya_spark.calls.warm_up import warm_up
+from asya_spark.calls.sessions import ContextStoppedError, Sessions, warm_up
 from tests.spark import session_jobs
 from tests.spark.job_run import Run
 
@@ -68,7 +67,7 @@ def test_10_envelopes_at_work_at_the_same_time_share_nothing(spark, tmp_path):
 @pytest.mark.rule("10.parallel")
 def test_10_a_slow_envelope_keeps_no_other_one_waiting_and_ends_alone(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.calls.time_limit.GRACE_SECONDS", 0.5)
-    monkeypatch.setattr("asya_spark.results.PART_SECONDS", 0.0)
+    monkeypatch.setattr("asya_spark.attempt.PART_SECONDS", 0.0)
     release = tmp_path / "released"
     payloads = [{"wait_for": str(release)}, *({"release": str(release), "n": n} for n in range(3))]
 

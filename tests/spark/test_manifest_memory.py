@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Member, manifest_key
 from asya_local.tools import find_java
 from tests.doubles.job_runs import MANIFEST

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Commit, Host, Manifest, RunFolder
+from asya_spark import resident
 from asya_spark.calls import time_limit
 from asya_spark.main import run
-from asya_spark.resident import batches
-from asya_spark.resident.batches import Linger
+from asya_spark.resident import Linger
 from tests.spark import sample_jobs
 from tests.spark.job_run import JOBS, member
 
@@ -73,13 +73,13 @@ def test_10_a_driver_says_that_it_is_idle_before_it_commits(
     first = write_manifest(tmp_path, 7, [{"do": "none"}])
     presence = tmp_path / RunFolder("heavy", 7).prefix / "batches" / "presence.json"
     said: list[tuple[int, int]] = []
-    write = batches.Batches.announce
+    write = resident.Batches.announce
 
-    def announce(self: batches.Batches) -> None:
+    def announce(self: resident.Batches) -> None:
         write(self)
         said.append((json.loads(presence.read_text())["batch"], len(commits(tmp_path, 7))))
 
-    monkeypatch.setattr(batches.Batches, "announce", announce)
+    monkeypatch.setattr(resident.Batches, "announce", announce)
     run(spark, first.as_uri(), linger=Linger(0.0, 60.0))
     assert said == [(1, 0)]
 
@@ -88,8 +88,8 @@ def test_10_a_driver_says_that_it_is_idle_before_it_commits(
 def test_10_a_driver_that_waits_goes_on_to_name_the_batch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "PRESENCE_SECONDS", 0.0)
-    monkeypatch.setattr(batches, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(resident, "PRESENCE_SECONDS", 0.0)
+    monkeypatch.setattr(resident, "POLL_SECONDS", 0.01)
     first = write_manifest(tmp_path, 7, [{"do": "none"}])
     write_manifest(tmp_path, 8, [{"do": "none"}], Host(7, 1))
     run(spark, first.as_uri(), linger=Linger(0.5, 60.0))

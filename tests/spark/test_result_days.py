@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from asya.ends.result_index import ResultRow, recent_object, result_row
+from asya.ends.results import ResultRow, recent_object, result_row
 from asya.protocol.codec import decode
 from asya_spark import result_days
 from tests.doubles.envelopes import message, status

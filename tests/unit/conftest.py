@@ -22,7 +22,7 @@ from hypothesis import settings
 
 from asya.function.aws import clients
 from asya.function.aws.outage_notes import SERVICES
-from asya.function.aws.service_health import ServiceHealth
+from asya.function.aws.outages import ServiceHealth
 from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
 
 # The duration of an example depends on the machine only.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from asya.client.ends import check_not_paused
+from asya.client.events import check_not_paused
 from asya.client.mesh import Mesh
 from asya.client.mesh_client import THREADS
 from asya.client.patience import EventReader, Patience
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from asya.client.events import Event
-    from asya.client.filters import Filters
+    from asya.client.mesh import Filters
     from asya.client.mesh_client import MeshClient
     from asya.tasks.failures import FailureGroup
-    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.listing import TimelineEntry
     from asya.tasks.view import TaskView
 
 P = ParamSpec("P")

@@ -1,4 +1,4 @@
-"""The events of a task, and their form as text: Server-Sent Events (`protocol §13`)."""
+"""The events of a task (`protocol §13`), and how it ended: a result, or an error that says why there is none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,58 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from asya.client.errors import NotEndedError, TaskCanceledError, TaskFailedError, TaskPausedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from asya.tasks.view import TaskView
+
+TERMINAL = frozenset({"succeeded", "failed", "canceled"})
+
+
+def is_over(view: TaskView | None) -> bool:
+    """Whether a wait ends with this state: the task has ended, or waits for an answer that only the caller can give."""
+    return view is not None and (view.status in TERMINAL or view.status == "paused")
+
+
+def check_not_paused(view: TaskView | None) -> None:
+    """Check that a task is not paused.
+
+    Raises:
+        TaskPausedError: The task waits for an answer.
+    """
+    if view is not None and view.status == "paused":
+        raise TaskPausedError(view)
+
+
+def check_succeeded(view: TaskView) -> TaskView:
+    """Return the view of a task that has a result.
+
+    Raises:
+        TaskFailedError: The task failed.
+        TaskCanceledError: The task was canceled.
+        TaskPausedError: The task waits for an answer.
+        NotEndedError: The task is at work.
+    """
+    check_not_paused(view)
+    if view.status not in TERMINAL:
+        raise NotEndedError(f"{view.id} has not ended: it is {state_of(view)}", "Wait for it.")
+    if view.status == "canceled":
+        raise TaskCanceledError(view)
+    if view.status != "succeeded":
+        raise TaskFailedError(view)
+    return view
+
+
+def state_of(view: TaskView | None) -> str:
+    """Return what a task that has not ended is doing."""
+    return f"{view.status} at {view.actor or 'no actor yet'}" if view else "no actor has received it"
+
+
+def not_ended(task_id: str, state: str, seconds: float) -> NotEndedError:
+    """Return the error of a wait that took too long."""
+    return NotEndedError(f"{task_id} has not ended after {seconds:.0f} s: {state}")
 
 
 @dataclass(frozen=True)

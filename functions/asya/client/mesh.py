@@ -1,28 +1,143 @@
-"""A mesh, as a program uses it."""
+"""A mesh, as a program uses it: which mesh is meant, with the defaults of the command, and which tasks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
-from asya.client.filters import task_filter
+from asya.client.connection import find_on_aws, read_local
+from asya.client.defaults import read_defaults
+from asya.client.errors import MeshError
 from asya.client.mesh_client import MeshClient
-from asya.client.objects import open_object
 from asya.client.operations import Operations
 from asya.client.payloads import encoded
-from asya.client.selection import select
+from asya.client.resources import open_object
 from asya.client.task import Task, as_raw, new_task_id
 from asya.protocol.data_references import check_new_reference, check_reference
-from asya.protocol.envelope import Envelope
-from asya.protocol.route import Route
+from asya.protocol.envelope import Envelope, Route
+from asya.protocol.times import format_time
 from asya.tasks.failures import merged
+from asya.tasks.listing import TaskFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from datetime import datetime
     from typing import BinaryIO, Unpack
 
-    from asya.client.filters import Filters
+    from asya.client.connection import Connection
     from asya.tasks.failures import FailureGroup
+
+
+class Filters(TypedDict, total=False):
+    """The filters of a list. They hold together, and one that is left out means any (`protocol §13.list.filters`).
+
+    Attributes:
+        status: Tasks with this status, such as `failed`.
+        tool: Tasks of this tool, their slices and other children included.
+        actor: Tasks that are at this actor, or ended there.
+        owner: Tasks of this principal; for operators.
+        error: Tasks with this text in their error or reason.
+        since, until: Tasks that were created at this time or later; before this time. With a time zone.
+        roots: Only tasks that no other task has fanned out into.
+        retrying: Only running tasks that run again after a failed attempt.
+        resolved: Of failed tasks also those that are settled: replayed, dismissed or overtaken.
+    """
+
+    status: str | None
+    tool: str | None
+    actor: str | None
+    owner: str | None
+    error: str | None
+    since: datetime | None
+    until: datetime | None
+    roots: bool
+    retrying: bool
+    resolved: bool
+
+
+def task_filter(filters: Filters) -> TaskFilter:
+    """Return the filters as the gateway takes them.
+
+    Raises:
+        ValueError: A time has no time zone.
+    """
+    return TaskFilter(
+        status=filters.get("status"),
+        tool=filters.get("tool"),
+        actor=filters.get("actor"),
+        owner=filters.get("owner"),
+        error=filters.get("error"),
+        since=_time("since", filters.get("since")),
+        until=_time("until", filters.get("until")),
+        roots=filters.get("roots", False),
+        retrying=filters.get("retrying", False),
+        resolved=filters.get("resolved", False),
+    )
+
+
+def _time(name: str, moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} has no time zone; give a time such as datetime.now(UTC)")
+    return format_time(moment)
+
+
+DEFAULT_STATE = ".asya"
+
+
+def select(
+    name: str | None, state: str | Path | None = None, region: str | None = None, profile: str | None = None
+) -> Connection:
+    """Connect to the mesh that a program names.
+
+    A state folder selects its local cloud. A name selects the local cloud of the default state folder, if that runs a mesh of this
+    namespace and neither region nor profile is given, and else the mesh on AWS. Without both, the environment and `asya.toml`
+    select, as for the command.
+
+    Args:
+        name: The namespace of the mesh, with its stage, such as `shop-prod`.
+        state: The state folder of a local cloud.
+        region: The AWS region; by default that of the environment and of the AWS configuration.
+        profile: The profile of the AWS configuration.
+
+    Raises:
+        MeshError: There is no such mesh, or the arguments select two.
+    """
+    if state is not None:
+        if region or profile:
+            raise MeshError("a local cloud has no region and no profile", "Give a state folder, or a mesh on AWS.")
+        connection = read_local(Path(state))
+        if name is not None and connection.namespace != name:
+            raise MeshError(f"the local cloud in {state} runs the mesh {connection.namespace!r}, and not {name!r}")
+        return connection
+    names_aws = bool(region or profile)
+    defaults = read_defaults([], os.environ, Path.cwd())
+    region, profile = region or defaults.get("region"), profile or defaults.get("profile")
+    namespace = name or defaults.get("namespace")
+    folder = Path(defaults.get("state") or DEFAULT_STATE)
+    if namespace is None:
+        return read_local(folder)
+    if name is None or names_aws:
+        return find_on_aws(namespace, region, profile)
+    local = _local(folder)
+    if local is not None and local.namespace == name:
+        return local
+    try:
+        return find_on_aws(name, region, profile)
+    except MeshError as error:
+        here = f"{folder} runs the mesh {local.namespace!r}" if local else f"no mesh is running in {folder}"
+        local_advice = "For a local mesh, run `asya dev` in this folder, or name its folder with `state`."
+        raise type(error)(f"{error.problem}; {here}", f"{error.advice} {local_advice}") from error
+
+
+def _local(folder: Path) -> Connection | None:
+    """Return the local cloud in a state folder; None if there is none, or its file is not readable."""
+    with suppress(MeshError):
+        return read_local(folder)
+    return None
 
 
 class Mesh:

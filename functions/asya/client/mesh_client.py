@@ -10,19 +10,17 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 import urllib3
 
-from asya.capabilities.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.capabilities.dead_letters.redrive import Redriven
 from asya.capabilities.dead_letters.replay import Replayed, ReplayRequest
+from asya.capabilities.dead_letters.settlements import Dismissed, DismissRequest
 from asya.client.answers import Ended, FieldsAnswer, InvalidInputError, Started, decode, refusal
+from asya.client.connection import signable, signed_headers
 from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, UnreachableError
-from asya.client.messages import send_envelope
-from asya.client.objects import put_data, read_object
-from asya.client.signing import signable, signed_headers
+from asya.client.resources import put_data, read_object, send_envelope
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time
-from asya.tasks.filters import TaskFilter
-from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
+from asya.tasks.listing import LARGEST_LIMIT, TaskFilter, TaskList, Timeline
 from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.tasks.view import TaskView
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from asya.client.connection import Connection
     from asya.function.hop import Arrival
     from asya.protocol.envelope import Envelope
-    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.listing import TimelineEntry
 
 T = TypeVar("T")
 

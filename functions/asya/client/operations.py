@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from asya.client.mesh_client import MeshClient
-    from asya.tasks.filters import TaskFilter
+    from asya.tasks.listing import TaskFilter
 
 
 @dataclass(frozen=True)

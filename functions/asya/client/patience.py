@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from asya.client.ends import is_over, not_ended, state_of
 from asya.client.errors import MeshError, NotFoundError, UnavailableError, UnreachableError
-from asya.client.events import parse_events
+from asya.client.events import is_over, not_ended, parse_events, state_of
 
 if TYPE_CHECKING:
     from asya.client.events import Event

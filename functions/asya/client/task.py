@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import msgspec
 from msgspec import UNSET
 
-from asya.capabilities.dead_letters.dismissals import DismissRequest
 from asya.capabilities.dead_letters.replay import ReplayRequest
-from asya.client.ends import check_succeeded
+from asya.capabilities.dead_letters.settlements import DismissRequest
 from asya.client.errors import MeshError, NotFoundError
+from asya.client.events import check_succeeded
 from asya.client.payloads import decoded, encoded
 from asya.client.watch import follow, wait
 from asya.protocol.codec import ParseError, decode
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya.client.events import Event
     from asya.client.mesh_client import MeshClient
-    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.listing import TimelineEntry
     from asya.tasks.view import TaskView
 
 T = TypeVar("T")

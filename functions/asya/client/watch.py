@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from asya.client.ends import TERMINAL, check_not_paused
 from asya.client.errors import MeshError
+from asya.client.events import TERMINAL, check_not_paused
 from asya.client.patience import FIRST_PAUSE, EventReader, Patience
 
 if TYPE_CHECKING:

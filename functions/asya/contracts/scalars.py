@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.contracts import forms
-from asya.contracts.codec import Schema, SchemaContext, decimal_text, plain
+from asya.contracts.codec import Schema, SchemaContext, decimal_text, distance, plain
 from asya.contracts.common_values import have_numbers
 from asya.contracts.errors import ContractError, mismatch, shown
-from asya.contracts.fit import distance
 from asya.contracts.forms import Form
 from asya.protocol.numbers import is_same, whole
 

@@ -4,14 +4,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import UNKNOWN_HOP, Envelope, Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import MeshTable, Sink
-from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.times import format_time
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})

@@ -1,6 +1,6 @@
 """Declares the functions of the actors that end envelopes or keep checkpoints."""
 
-from asya.ends.result_index import RECENT_PREFIX
+from asya.ends.results import RECENT_PREFIX
 from asya.manifest import ActorFunction, Capability, crew_actor
 from asya.monitoring import (
     ACTORS,

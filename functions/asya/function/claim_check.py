@@ -12,14 +12,13 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.function.delivery import Delivery
-from asya.function.sqs_limits import is_sendable
+from asya.function.hop import Delivery
+from asya.function.sqs import is_sendable
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.envelope import NULL, UNKNOWN_HOP, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import INBOX_PREFIX, PAYLOADS_PREFIX
-from asya.protocol.route import UNKNOWN_HOP
 
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
 

@@ -1,16 +1,58 @@
-"""A hop: an envelope at one actor, from its arrival to its deliveries."""
+"""A hop: an envelope at one actor, from its arrival to its deliveries, or to the dead-letter queue."""
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from asya.capabilities.legacy.envelopes import read_envelope
-from asya.protocol.codec import ParseError
+from asya.protocol import headers, status
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.events import RetryNote
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.status import Status
-from asya.protocol.times import parse_time
+from asya.protocol.times import format_time, parse_time
+
+# The longest delay of an SQS message.
+MAX_DELAY = timedelta(seconds=900)
+# The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
+MAX_WAIT = timedelta(hours=24)
+
+# The message attribute with the `SenderId` of a dead letter of reports that the gateway sends again (`protocol §12.redrive`).
+FIRST_SENDER = "asya-first-sender"
+# The message attribute that says why a message became a dead letter of `x-triggers` (`protocol §16.failures`).
+PROBLEM = "asya-problem"
+
+DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended", "report"]
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False):
+    """One message for the queue of `actor`.
+
+    Attributes:
+        body: the encoded envelope.
+        delay: the delay in whole seconds, 0 to 900.
+        kind: the cause of the delivery, for the metric `Sent`.
+        group: the tenant for fair queues (`fair_by`); None without one.
+        retry: what to report of a retry: the error of the attempt, and when the next one is due; None for other deliveries.
+    """
+
+    actor: str
+    body: bytes
+    kind: DeliveryKind
+    delay: int = 0
+    group: str | None = None
+    retry: RetryNote | None = None
+
+
+class Diversion(msgspec.Struct, frozen=True):
+    """The end of a hop before its handler ran: the deliveries, and the cause (`why`) for metrics and logs."""
+
+    envelope_id: str
+    deliveries: tuple[Delivery, ...]
+    why: str
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -116,3 +158,20 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         if self.deadline is None or self.deadline - now >= timeout:
             return timeout, False
         return self.deadline - now, True
+
+
+def may_be_sent(arrival: Arrival) -> bool:
+    """Whether the function may send the message: its role becomes the sender, and so vouches for what the message bears."""
+    return arrival.refusal is None
+
+
+def given_up_body(arrival: Arrival, actor: str) -> bytes:
+    """The message as admitted. A task that it starts gets its first status, so that its sender stays its owner."""
+    try:
+        envelope = arrival.envelope()
+    except ParseError:
+        return arrival.body
+    if envelope.status is not None:
+        return arrival.body
+    started = replace(envelope, status=status.created(actor, format_time(arrival.sent_at)))
+    return encode(started.with_headers({headers.OWNER: arrival.sender or None}))

@@ -5,7 +5,7 @@ from asya.protocol import names
 
 _EVENTS: Schema = {
     "type": "array",
-    "maxItems": Named("asya.tasks.event_batch.BATCH_LIMIT"),
+    "maxItems": Named("asya.tasks.received_reports.BATCH_LIMIT"),
     "items": {"anyOf": [Named("asya.protocol.events.TaskEvent"), Named("asya.protocol.events.PartialEvent")]},
 }
 
@@ -17,9 +17,9 @@ CALLS = (
         function=names.GATEWAY_API,
         summary="Start a task at an actor",
         takes_slash=True,
-        body=Named("asya.gateway.lambdas.api_types.StartRequest"),
+        body=Named("asya.gateway.lambdas.openapi.StartRequest"),
         needs_body=False,
-        answers={201: Named("asya.gateway.lambdas.api_types.Started")},
+        answers={201: Named("asya.gateway.lambdas.openapi.Started")},
         errors=(400, 404, 409, 413),
         query={"actor": {"type": "string", "required": True}},
         headers={"Idempotency-Key": IDEMPOTENCY_KEY},
@@ -27,7 +27,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh",
-        handler="asya.gateway.routes.lists.ListRoutes.all",
+        handler="asya.gateway.routes.tasks.ListRoutes.all",
         function=names.GATEWAY_API,
         summary="List the caller's tasks, newest first; operators list all tasks",
         takes_slash=True,
@@ -47,7 +47,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh/{id}/children",
-        handler="asya.gateway.routes.lists.ListRoutes.children",
+        handler="asya.gateway.routes.tasks.ListRoutes.children",
         function=names.GATEWAY_API,
         summary="List the children of a task, newest first",
         answers={200: Named("asya.tasks.listing.TaskList")},
@@ -57,7 +57,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh/{id}/timeline",
-        handler="asya.gateway.routes.lists.ListRoutes.timeline",
+        handler="asya.gateway.routes.tasks.ListRoutes.timeline",
         function=names.GATEWAY_API,
         summary="List a task's hops with their times, first to last",
         answers={200: Named("asya.tasks.listing.Timeline")},
@@ -65,8 +65,8 @@ CALLS = (
         query={
             "limit": LIMIT
             | {
-                "maximum": Named("asya.gateway.routes.lists.HOPS_LIMIT"),
-                "default": Named("asya.gateway.routes.lists.HOPS_LIMIT"),
+                "maximum": Named("asya.gateway.routes.tasks.HOPS_LIMIT"),
+                "default": Named("asya.gateway.routes.tasks.HOPS_LIMIT"),
             },
             "cursor": CURSOR,
         },
@@ -74,7 +74,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh/{id}/payloads",
-        handler="asya.gateway.routes.payloads.PayloadRoutes.list",
+        handler="asya.gateway.routes.tasks.PayloadRoutes.list",
         function=names.GATEWAY_API,
         summary="List a task's hops with kept payloads, first to last",
         answers={200: Named("asya.capabilities.operations.payloads.KeptHops")},
@@ -83,7 +83,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh/{id}/payloads/{hop}",
-        handler="asya.gateway.routes.payloads.PayloadRoutes.hop",
+        handler="asya.gateway.routes.tasks.PayloadRoutes.hop",
         function=names.GATEWAY_API,
         summary="Read the kept payloads before and after a hop, each cut at 256 KiB",
         answers={200: Named("asya.capabilities.operations.payloads.HopPayloads")},
@@ -108,7 +108,7 @@ CALLS = (
         function=names.GATEWAY_API,
         summary="Call a tool and wait for the result",
         group="tools",
-        body=Named("asya.gateway.lambdas.api_types.ToolRequest"),
+        body=Named("asya.gateway.lambdas.openapi.ToolRequest"),
         answers={
             200: Named("asya.gateway.routes.tools.ToolAnswer"),
             202: Named("asya.gateway.routes.tools.ToolAnswer"),
@@ -138,7 +138,7 @@ CALLS = (
         summary="Send one report; for operators",
         rights="operators",
         group=None,
-        body=Named("asya.gateway.lambdas.api_types.SingleEvent"),
+        body=Named("asya.gateway.lambdas.openapi.SingleEvent"),
         answers={204: None},
         errors=(400, 404, 413),
     ),
@@ -157,6 +157,6 @@ CALLS = (
         function=names.GATEWAY_API,
         summary="Check the health of the gateway",
         rights="public",
-        answers={200: Named("asya.gateway.lambdas.api_types.Health")},
+        answers={200: Named("asya.gateway.lambdas.openapi.Health")},
     ),
 )

@@ -104,7 +104,7 @@ FUNCTIONS = (
     ),
     _calls(
         names.GATEWAY_STREAM,
-        "asya.gateway.streams.wiring.stream",
+        "asya.gateway.streams.routes.stream",
         # It streams tasks and issues stream tokens.
         _QUERIES_TASKS,
         Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY),
@@ -185,7 +185,7 @@ FUNCTIONS = (
     ),
     Function(
         name=names.PUSH_FEED,
-        entry_point="asya.capabilities.a2a.lambdas.wiring.push_feed",
+        entry_point="asya.capabilities.a2a.lambdas.push.push_feed",
         called_by=TableChanges(),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
@@ -197,7 +197,7 @@ FUNCTIONS = (
     ),
     Function(
         name=names.PUSH,
-        entry_point="asya.capabilities.a2a.lambdas.wiring.push",
+        entry_point="asya.capabilities.a2a.lambdas.push.push",
         # A client may take ten seconds for a notification. One that waits for the share of its owner counts as received: 20
         # receives last for four hours of waiting.
         called_by=Queues(batch=5, receives=20),

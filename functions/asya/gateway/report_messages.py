@@ -6,13 +6,33 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Raw
 
-from asya.gateway.reporters import sender_problem
 from asya.protocol import names
-from asya.protocol.events import Report, TaskEvent, is_end
+from asya.protocol.events import PartialEvent, Report, TaskEvent, is_end
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.event_batch import BatchError, read_event, read_list
-from asya.tasks.reporting.callback import allowed_address
-from asya.tasks.reporting.report_messages import GATEWAY_MEMBER
+from asya.tasks.received_reports import BatchError, read_event, read_list
+from asya.tasks.reporting.report_messages import GATEWAY_MEMBER, allowed_address
+
+NO_ROLE = "the sender is no role of the mesh"
+
+
+def sender_problem(function: str | None, report: Report, queue: str) -> str | None:
+    """Why a report of this sender does not count; None if it does.
+
+    The code of users shares a role with its sidecar, so an actor reports about itself alone. The system functions have no code of
+    users and report about any actor, as the end actors do on the queue that IAM opens to the crew alone.
+
+    Args:
+        function: the function of the role that sent the message; None for any other sender.
+        report: the report.
+        queue: the name of the queue in the mesh.
+    """
+    if function is None:
+        return NO_ROLE
+    if queue == names.ENDS or function in names.SYSTEM_FUNCTIONS:
+        return None
+    actor = report.actor if isinstance(report, PartialEvent) else report.data.actor
+    return None if actor == function else f"{function} may not report about {actor or 'no actor'}"
+
 
 # An honest report may wait for 14 days in its queue, and for 14 more in the dead-letter queue until it is sent again.
 AGE_LIMIT = timedelta(days=31)

@@ -1,15 +1,19 @@
-"""What happens when EMR Serverless has no capacity for a job run: it waits, and charges no envelope (`protocol §10`).
+"""What happens without capacity for a job run, and how long runs are delayed (`protocol §10`, `§15`).
 
-There are four cases:
+A run without capacity is one of four cases:
 
 - StartJobRun refuses the run (`refused_for_capacity`): `asya.heavy.lambdas.dispatch` starts it again later.
 - EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.heavy.lambdas.resolution` makes its members
   pending again. A driver that waited for its first executor was billed, so only so many runs may end that way.
 - The previous run of the actor still waits: the dispatcher forms no further one that is not full.
-- The application belongs to others, and all slots of the mesh are taken: `asya.heavy.aws.run_slots`.
+- The application belongs to others, and all slots of the mesh are taken: `asya.heavy.aws.start_limits`.
 
-How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark`).
+How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark_capacity`).
 """
+
+from datetime import datetime, timedelta
+
+from asya.protocol.times import parse_time
 
 # The delay of the next dispatch request. A run that starts or ends before sends one earlier.
 RETRY_SECONDS = 15.0
@@ -64,3 +68,23 @@ def got_no_executor(details: str) -> bool:
     """
     text = details.casefold()
     return LEFT_QUEUE not in text and any(error in text for error in _WITHOUT_EXECUTOR)
+
+
+# EMR Serverless gives up a run whose driver has had no executor for 20 minutes. Events may be late.
+EXECUTOR_WAIT = timedelta(minutes=30)
+
+
+def run_delay(
+    waiting_since: str, running_at: str | None, max_run: timedelta, now: datetime, *, has_executor: bool = True
+) -> timedelta:
+    """Return how long a run has waited for its workers, or by how much it has exceeded its time limit; at least 0.
+
+    Args:
+        waiting_since: when the run was formed, or an earlier one of its envelopes that got no capacity (RFC 3339).
+        running_at: RFC 3339; None before the run has started.
+        max_run: the longest time of a run.
+        has_executor: whether the running run has had an executor.
+    """
+    if running_at is None or not has_executor:
+        return max(timedelta(), now - parse_time(waiting_since))
+    return max(timedelta(), now - parse_time(running_at) - max_run)

@@ -1,4 +1,4 @@
-"""Decides the fate of envelopes that a failed run left without a result (`protocol §10`).
+"""Decides the fate of envelopes that a failed run left, and explains its exit code (`protocol §10`).
 
 A payload job names the envelopes at work. An envelope is convicted, that is charged an attempt, only if it was the first and
 only one at work in its run: then nothing that ran before it or beside it can be the cause. Otherwise those at work are
@@ -11,6 +11,7 @@ If every run fails (settings, memory, an outage), this would take a run for each
 failures per origin of halves, and one on the runs in a row that died with an envelope before any envelope finished.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,31 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Half, Manifest, Member
+from asya.protocol.mesh_table import SparkJob
+
+_KILLED = re.compile(r"exit(?:ed with)? ?code:? ?137\b|OutOfMemoryError", re.IGNORECASE)
+_MARK = "out of memory"
+
+
+def explained(details: str, actor: str, job: SparkJob | None) -> str:
+    """Return the details of a failed job run, with what 137 means and which keys of the mesh file raise the memory.
+
+    Args:
+        details: the `stateDetails` of EMR Serverless.
+        actor: the heavy actor.
+        job: its job; None if the mesh does not have the actor any more.
+    """
+    if job is None or _MARK in details or not _KILLED.search(details):
+        return details
+    meaning = f"137 is {_MARK} as a rule" if "137" in details else _MARK
+    sizes = f"the driver had {_size(job.driver.memory_mb)}, each executor {_size(job.executor.memory_mb)}"
+    keys = f"raise `spark.driver.memory` of {actor} in the mesh file, or `spark.executors.memory` if an executor died"
+    return f"{details.rstrip('. ')} ({meaning}: {sizes}; {keys})"
+
+
+def _size(megabytes: int) -> str:
+    return f"{megabytes // 1024} GB" if megabytes % 1024 == 0 else f"{megabytes} MB"
+
 
 SPARK_JOB_FAILED = "SparkJobFailed"
 

@@ -1,14 +1,79 @@
-"""Selects the envelopes of a job run and builds its manifest (`protocol §10`)."""
+"""Selects the envelopes of a job run, and builds, writes and checks its manifest (`protocol §10`).
+
+Lines of a manifest are read one by one, so that a large manifest takes the memory of its members and no more.
+"""
 
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from asya.protocol.job_runs import Manifest, Member, run_id
+import msgspec
+
+from asya.protocol import text
+from asya.protocol.job_runs import VERSION, Manifest, ManifestHead, Member, pending_prefix, run_id
 from asya.protocol.mesh_table import Actor, Batch, SparkJob
 from asya.protocol.times import format_time, parse_time
+
+
+class _FirstLine(ManifestHead, frozen=True, kw_only=True, omit_defaults=True):
+    """The head, with the number of lines that follow and the form of the text."""
+
+    count: int
+    version: int
+
+
+_SPACES = bytes.maketrans(b"\r\n", b"  ")
+_encoder = msgspec.json.Encoder()
+_head_decoder = msgspec.json.Decoder(_FirstLine)
+_member_decoder = msgspec.json.Decoder(Member)
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The text of a manifest."""
+    head = _FirstLine(**_settings(manifest), count=len(manifest.members), version=VERSION)
+    # In JSON a line break is white space between two values, and payloads keep that of their senders.
+    lines = (_encoder.encode(line).translate(_SPACES) for line in (head, *manifest.members))
+    return b"".join(line + b"\n" for line in lines)
+
+
+def decode_manifest(chunks: Iterable[bytes]) -> Manifest:
+    """The manifest in these pieces of its text.
+
+    Raises:
+        ValueError: if it is malformed, incomplete, or of another version.
+    """
+    lines = text.lines(chunks)
+    head = _head_decoder.decode(next(lines, b""))
+    if head.version != VERSION:
+        raise ValueError(f"it has version {head.version}, not {VERSION}")
+    members = tuple(map(_member_decoder.decode, lines))
+    if len(members) != head.count:
+        raise ValueError(f"it has {len(members)} members, not {head.count}")
+    return Manifest(**_settings(head), members=members)
+
+
+def _settings(head: ManifestHead) -> dict[str, Any]:
+    return {name: getattr(head, name) for name in ManifestHead.__struct_fields__}
+
+
+def manifest_problem(manifest: Manifest, actor: str, number: int) -> str | None:
+    """The first thing in a manifest that does not fit the run; None if all fits.
+
+    Args:
+        actor, number: of the run, by which the manifest was found.
+    """
+    if (manifest.actor, manifest.number) != (actor, number):
+        return f"it is that of run {manifest.number} of {manifest.actor!r}"
+    folder = pending_prefix(actor)
+    for member in manifest.members:
+        key = member.envelope_key
+        if key is not None and (not key.startswith(folder) or ".." in key.split("/")):
+            return f"the envelope {key!r} of member {member.id!r} is outside of {folder}"
+    return None
+
 
 # Seconds on top of the envelopes' timeouts, because no envelope is charged with a slow start: 5 minutes for the driver, and
 # the 20 minutes after which EMR Serverless gives up a run without an executor.

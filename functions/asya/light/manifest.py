@@ -1,6 +1,6 @@
 """Declares the function of light actors, and what all functions measure."""
 
-from asya.function.sqs_limits import QUEUE_RETENTION_DAYS
+from asya.function.sqs import QUEUE_RETENTION_DAYS
 from asya.manifest import ActorFunction, Capability
 from asya.monitoring import (
     ACTORS,
@@ -36,7 +36,7 @@ FUNCTIONS = (
     ActorFunction(
         kind="handler",
         is_named=False,
-        entry_point="asya.light.lambdas.wiring.sidecar",
+        entry_point="asya.light.lambdas.sidecar.sidecar",
         needs=(
             *SIDECAR,
             sends(Group.TARGETS),

@@ -1,6 +1,8 @@
-"""The error that refuses a gateway request, and the codes of all such errors (`protocol §13`, errors)."""
+"""The error that refuses a gateway request, all its codes, and the typed JSON body of a call (`protocol §13`)."""
 
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
+
+import msgspec
 
 ErrorCode = Literal[
     "canceled",
@@ -83,3 +85,21 @@ class ApiError(Exception):
         self.message = message
         self.field = field
         self.retry_after = retry_after
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_body(body: bytes, kind: type[T]) -> T:
+    """Read the body of a call; an empty one has no fields.
+
+    Raises:
+        ApiError: 400 if it is no JSON object of this form; names the field at fault.
+    """
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        place = str(error).partition(" - at `$.")[2]
+        raise ApiError(400, "invalid_field", f"the body has another form: {error}", place.rstrip("`") or None) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(400, "invalid_json", f"the body is not valid JSON: {error}") from None

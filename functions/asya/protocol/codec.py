@@ -13,9 +13,8 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from asya.protocol import ids, salvage
-from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope, UnknownMembers
+from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope, Route, UnknownMembers
 from asya.protocol.headers import PAYLOAD_REF
-from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape
 from asya.protocol.times import parse_time

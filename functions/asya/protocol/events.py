@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import PauseField, ShownValue
-from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 
 Progress = Literal["received", "processing", "completed"]

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from asya.protocol.envelope import Route, progress_percent
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
-from asya.protocol.route import Route, progress_percent
 from asya.protocol.run_progress import RunNote
 
 Stage = Literal["received", "start", "done", "problem"]

@@ -132,7 +132,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Manifest(ManifestHead, frozen=True, kw_only=True, omit_defaults=True):
-    """The members and settings of a run. Writing its text forms the run (`asya.heavy.manifest_lines`)."""
+    """The members and settings of a run. Writing its text forms the run (`asya.heavy.run_formation`)."""
 
     members: tuple[Member, ...]
 

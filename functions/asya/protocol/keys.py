@@ -1,8 +1,9 @@
-"""The S3 keys of results, relative to the results prefix, and of the copies in the mesh's bucket (`protocol §11`)."""
+"""The S3 keys of results and of copies in the mesh's bucket, and buckets with a prefix (`protocol §11`)."""
 
 import hashlib
 import re
-from urllib.parse import unquote
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -10,6 +11,26 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.headers import is_managed
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time, parse_time
+
+
+@dataclass(frozen=True)
+class S3Prefix:
+    """A bucket and a prefix in it. The prefix is empty or ends with a slash."""
+
+    bucket: str
+    prefix: str
+
+    @classmethod
+    def from_uri(cls, uri: str) -> "S3Prefix":
+        """Parse `s3://bucket/prefix/`."""
+        parts = urlsplit(uri)
+        return cls(parts.netloc, parts.path.lstrip("/"))
+
+    @property
+    def uri(self) -> str:
+        """The prefix in the form `s3://bucket/prefix/`."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
 
 DATA_PREFIX = "data/"
 RESULTS_PREFIX = "results/"

@@ -6,10 +6,10 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.pause import PauseRelease, TaskPause
-from asya.protocol.route import Route
 from asya.protocol.wait import TaskWait
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]

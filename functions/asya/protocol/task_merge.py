@@ -10,10 +10,10 @@ from datetime import timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from asya.protocol.envelope import UNKNOWN_HOP
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import PROGRESS_STATUSES, TERMINAL_STATUSES, TaskEvent, is_end
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
-from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import known_reason
 from asya.protocol.task import EarlierGeneration, Resolution, TaskRecord, TaskRetry, TaskStatus
 from asya.protocol.times import format_time, parse_time

@@ -18,10 +18,9 @@ from asya.protocol.frame import Frame
 from asya.protocol.numbers import Digits
 from asya.protocol.strict_json import NotJsonError, decode_exact, decode_untyped
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.changes import GeneratorState, Snapshot, slice_frames
 from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard, with_digits
 from asya.runtime.load import Handler
-from asya.runtime.modes import Mode, PayloadMode
+from asya.runtime.modes import GeneratorState, Mode, PayloadMode, Snapshot, slice_frames
 from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, TimeBudget, TimeLimitReached, Timer
 
 # Additional seconds before the alarm interrupts blocking code inside a coroutine.

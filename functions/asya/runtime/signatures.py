@@ -69,8 +69,7 @@ def _by_name(handler: Callable[..., Any]) -> Handler:
 def _check_envelopes(name: str, mode: str, payload: Any, *, is_keyed: bool) -> None:
     """Refuse models where a handler gets an envelope, which is a dict."""
     from asya.contracts.codec import AnyCodec
-    from asya.contracts.containers import ObjectCodec
-    from asya.contracts.records import RecordCodec
+    from asya.contracts.containers import ObjectCodec, RecordCodec
 
     is_dict = isinstance(payload, AnyCodec | ObjectCodec) or (isinstance(payload, RecordCodec) and payload.is_dict)
     if is_keyed or not (payload is None or is_dict):

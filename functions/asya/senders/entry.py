@@ -10,10 +10,9 @@ from asya.function.claim_check import read_reference
 from asya.function.hop import Arrival
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import ParseError, encode, readable_headers
-from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope
+from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, UNKNOWN_HOP, Envelope
 from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.mesh_table import Retention
-from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.times import format_time, parse_time
 
 _LONGEST_DEADLINE = timedelta(days=366)

@@ -1,4 +1,10 @@
-"""The sidecar's checks before the handler call, in order (`protocol §5`, steps 1 to 6)."""
+"""The sidecar's checks before the handler call, in order (`protocol §5`, steps 1 to 6).
+
+Late copies (`protocol §5.4`): a task that pauses at an epoch has sent frame 0 of every hop up to it, because the id
+travels with frame 0. A message of such a hop is therefore a duplicate. It must not send frame 0 or an end of its id
+again: the task may wait for an answer, or go on after one. Later frames may be missing, if the first run died between
+them; they have ids of their own.
+"""
 
 import base64
 import math
@@ -8,25 +14,46 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from asya.function.claim_check import read_reference
-from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
-from asya.function.fair_queues import queue_group
-from asya.function.hop import Arrival, Hop
+from asya.function.hop import MAX_DELAY, MAX_WAIT, Arrival, Delivery, Diversion, Hop
 from asya.function.outage_words import Outages, no_outages
+from asya.function.sqs import queue_group
 from asya.function.targets import actual_actor
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope, json_text
+from asya.protocol.envelope import UNKNOWN_HOP, Envelope, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
 from asya.senders.entry import kept_headers
 from asya.sidecar import deadlines
-from asya.sidecar.late_copies import finishes_pause, is_late_copy
 from asya.tasks.task_state import TaskState
+
+
+def is_late_copy(hop: Hop, state: TaskState | None) -> bool:
+    """Whether the hop comes before the task's last pause; the pause itself does not, because it may be unfinished."""
+    return state is not None and _is_before(hop, state) and not finishes_pause(hop, state)
+
+
+def finishes_pause(hop: Hop, state: TaskState | None) -> bool:
+    """Whether this is the pause actor of the task's last pause, so that the message completes what a crash left out."""
+    if state is None or not hop.spec.pauses:
+        return False
+    return state.pause_epoch == hop.envelope.route.position and _is_before(hop, state)
+
+
+def comes_before_pause(generation: int, position: int, state: TaskState | None) -> bool:
+    """Whether a hop comes before the task's last pause, or is that pause."""
+    if state is None or state.pause_epoch is None or state.generation != generation:
+        return False
+    return position <= state.pause_epoch
+
+
+def _is_before(hop: Hop, state: TaskState) -> bool:
+    return comes_before_pause(hop.envelope.generation, hop.envelope.route.position, state)
+
 
 MIN_TIME_LEFT = timedelta(seconds=1)
 # The kinds of actors that may give more than one frame.

@@ -4,7 +4,7 @@ A circuit is *closed* (calls pass, failures are recorded), *open* (calls are rej
 the handler works again). All sidecars of an actor share one circuit. These functions compute its next value; the caller
 writes it only if `revision` is unchanged, and computes it again otherwise. Times are seconds since 1970.
 
-`asya.light.lambdas.circuit_guard` asks it at each call, `asya.sidecar.aws.circuit_breaker` stores the circuit.
+`asya.light.lambdas.hop_run` asks it at each call, `asya.sidecar.aws.circuit_breaker` stores the circuit.
 """
 
 import msgspec

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from asya.capabilities.legacy.child_ids import numbered_id
 from asya.capabilities.legacy.failed_payload import wrapped_payload
 from asya.capabilities.legacy.options import FAILED_PAYLOAD
-from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
-from asya.function.fair_queues import queue_group
-from asya.function.hop import Hop
+from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind, Hop
+from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, actual_actor, check_next, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
@@ -24,7 +23,7 @@ from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.protocol.wait import WaitHeader
 from asya.sidecar import deadlines, retry_policy
-from asya.sidecar.children import TooManyChildrenError
+from asya.sidecar.slices import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
 # Headers that the shift removes (`protocol §3`, `§5.9`).

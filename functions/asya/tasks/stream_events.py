@@ -1,16 +1,103 @@
-"""The events of a task's stream (`protocol §13`, `GET …/events`; `§7`, FLY)."""
+"""The events of a task's stream, and partials in batches for storage (`protocol §7`, FLY; `§13`, stream).
 
-from typing import Literal
+A batch holds consecutive partials of one run of a hop, because the table charges for each write.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.events import Progress
+from asya.protocol.envelope import Route
+from asya.protocol.events import PartialEvent, Progress
 from asya.protocol.pause import TaskPause
-from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import ViewStatus
 from asya.tasks.view import RetryView
+
+# Bytes of partials in one batch; a table item may have 400 KB.
+BATCH_SIZE_LIMIT = 200 * 1024
+
+
+class PartialKey(NamedTuple):
+    """The key of a partial; keys sort in the order of publication."""
+
+    generation: int
+    position: int
+    attempt: int
+    receive: int
+    sequence: int
+
+
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
+    """One partial; `sequence` counts the partials of its run of the hop from 0."""
+
+    sequence: int
+    at: str
+    data: Raw
+
+
+class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive partials of one run of a hop.
+
+    Attributes:
+        receive: separates the runs of one attempt, because a redelivered hop publishes its partials again.
+    """
+
+    id: str
+    generation: int
+    position: int
+    attempt: int
+    receive: int
+    actor: str
+    messages: tuple[Partial, ...]
+
+    @property
+    def key(self) -> PartialKey:
+        """The key of the first partial."""
+        return PartialKey(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
+
+
+def partial_batches(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
+    """Group partials into batches, ordered within each run and without duplicates."""
+    for run, run_events in groupby(sorted(events, key=_sort_key), key=_run):
+        by_sequence = {event.sequence: event for event in run_events}
+        task_id, generation, position, attempt, receive = run
+        for batch in _size_limited(by_sequence.values()):
+            yield PartialBatch(
+                id=task_id,
+                generation=generation,
+                position=position,
+                attempt=attempt,
+                receive=receive,
+                actor=batch[0].actor,
+                messages=tuple(Partial(sequence=event.sequence, at=event.at, data=event.data) for event in batch),
+            )
+
+
+def _size_limited(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
+    batch: list[PartialEvent] = []
+    size = 0
+    for event in events:
+        length = len(bytes(event.data)) + 128
+        if batch and size + length > BATCH_SIZE_LIMIT:
+            yield batch
+            batch, size = [], 0
+        batch.append(event)
+        size += length
+    if batch:
+        yield batch
+
+
+def _run(event: PartialEvent) -> tuple[str, int, int, int, int]:
+    return (event.id, event.generation, event.position, event.attempt, event.receive)
+
+
+def _sort_key(event: PartialEvent) -> tuple[str, int, int, int, int, int]:
+    return (*_run(event), event.sequence)
+
 
 StreamEventType = Literal["status", "partial", "final"]
 

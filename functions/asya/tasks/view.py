@@ -7,10 +7,10 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from asya.function.outage_words import Outages, no_outages
+from asya.protocol.envelope import HIGHEST_BEFORE_END, Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
-from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time

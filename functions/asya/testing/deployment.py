@@ -14,7 +14,7 @@ from unittest import mock
 from msgspec import structs
 
 from asya import registry
-from asya.capabilities.a2a.lambdas import wiring as push_wiring
+from asya.capabilities.a2a.lambdas import push as push_wiring
 from asya.contracts.function import input_schema
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
@@ -25,11 +25,11 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.code_views import view_of
-from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.errors import TestKitError
 from asya.testing.history import History
-from asya.testing.isolation.at_work import isolated
+from asya.testing.isolation import isolated
 from asya.testing.job_runs import SPARK, JobRuns
 from asya.testing.permissions import (
     TOKEN_KEY,
@@ -43,9 +43,8 @@ from asya.testing.permissions import (
     of_queues,
 )
 from asya.testing.planned_faults import PlannedFaults
-from asya.testing.services.event_log import EventLog
+from asya.testing.services.clients import Bucket, DynamoClient, EventBus, EventsClient, KmsClient, NoMetrics, S3Client
 from asya.testing.services.event_source import EventSources
-from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
 from asya.testing.services.functions import (
     ACCOUNT,
@@ -56,23 +55,20 @@ from asya.testing.services.functions import (
     EntryPoint,
     Function,
     SimulatedServices,
+    SystemFunctions,
 )
 from asya.testing.services.gateway import URL, Gateway, GatewayFunction, started
-from asya.testing.services.keys import KmsClient
 from asya.testing.services.notifications import Notifications
-from asya.testing.services.observations import NoMetrics
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
-from asya.testing.services.scheduler import Scheduler
-from asya.testing.services.storage import Bucket, DynamoClient, S3Client
-from asya.testing.services.system_functions import SystemFunctions
+from asya.testing.services.scheduler import EventLog, Scheduler
 from asya.testing.user_code import CODE_FOLDERS, UserProcess
 from asya_infra import timings
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.table import to_table
-from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
+from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 
 T = TypeVar("T")
 

@@ -1,4 +1,7 @@
-"""The errors of the test kit."""
+"""The errors of the test kit, and what a test may have meant by a name that the mesh does not have."""
+
+import difflib
+from collections.abc import Iterable
 
 
 class TestKitError(Exception):
@@ -17,3 +20,10 @@ class EndpointRefusedError(TestKitError):
 
 class RefusedError(TestKitError):
     """The gateway refused a call, such as a wrong answer to a pause."""
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the one that is near, or those that there are."""
+    own = sorted(each for each in known if not each.startswith("x-"))
+    near = difflib.get_close_matches(name, own, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(own) or 'none'}"

@@ -16,15 +16,14 @@ from asya.function.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.protocol.keys import RESULTS_PREFIX
 from asya.runtime.load import load
-from asya.testing.isolation.clock import load_own_clock
+from asya.testing.isolation import load_own_clock
 from asya.testing.permissions import Guarded, Permissions, of_job_runs
+from asya.testing.services.clients import Bucket, S3Client
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.job_client import JobClient
-from asya.testing.services.job_faults import JobFaults
-from asya.testing.services.job_service import APPLICATION, DriverHandle, JobRun, JobService
+from asya.testing.services.job_service import APPLICATION, DriverHandle, JobFaults, JobRun, JobService
 from asya.testing.services.process import Process, ProcessCrashed, Simulation, current_process, running
 from asya.testing.services.queues import Queues
-from asya.testing.services.storage import Bucket, S3Client
 from asya.testing.user_code import UserProcess
 
 SPARK = SparkSettings(

@@ -10,20 +10,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from asya.capabilities.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.capabilities.dead_letters.replay import ReplayRequest
+from asya.capabilities.dead_letters.settlements import Dismissed, DismissRequest
 from asya.contracts.codec import plain
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
 from asya.tasks.aws.partials import PartialStore
-from asya.tasks.event_batch import EARLIEST, LATEST
-from asya.testing import dead_letters
+from asya.tasks.received_reports import EARLIEST, LATEST
+from asya.testing import messages
 from asya.testing.api import Api
 from asya.testing.deployment import deploy
-from asya.testing.errors import TestKitError
-from asya.testing.external.systems import ExternalSystems
-from asya.testing.hints import hint
-from asya.testing.isolation.clock import on_own_clock, plain_datetime
+from asya.testing.errors import TestKitError, hint
+from asya.testing.external import ExternalSystems
+from asya.testing.isolation import on_own_clock, plain_datetime
 from asya.testing.messages import produce, put
 from asya.testing.run import Run, RunStatus
 from asya.testing.services.notifications import Notification
@@ -221,7 +220,7 @@ class Mesh:
         """
         self._check_actor(actor)
         queue = dlq_name(self._cloud.table.namespace, actor)
-        sent = dead_letters.redrive(self.ask, self._cloud.queues, queue, actor, force=force)
+        sent = messages.redrive(self.ask, self._cloud.queues, queue, actor, force=force)
         runs = tuple(Run(self, envelope_id) for envelope_id in sent)
         for run in runs:
             self._time.settle(run)
@@ -329,7 +328,7 @@ class Mesh:
     @property
     def dead_letters(self) -> tuple[str, ...]:
         """The bodies of the messages in dead-letter queues: those that SQS delivered too often; see `redrive`."""
-        return tuple(message.body for message in dead_letters.waiting(self._cloud.queues))
+        return tuple(message.body for message in messages.waiting(self._cloud.queues))
 
     @property
     def notifications(self) -> tuple[Notification, ...]:

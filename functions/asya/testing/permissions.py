@@ -18,8 +18,7 @@ from asya.testing.services.job_service import APPLICATION
 from asya.testing.services.process import Process
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import Request, is_allowed
-from asya_infra.permissions.needs import function_grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, function_grants
 
 TOKEN_KEY = "asya-tokens"
 """The id of the key that signs tokens."""

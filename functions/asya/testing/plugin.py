@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from asya.testing.isolation import endpoints
+from asya.testing import isolation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from asya.testing import Mesh
-    from asya_local.connection import LocalConnection
+    from asya_local.state_folder import LocalConnection
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put what is deployed of the code folders of the mesh file on the path, and allow endpoints."""
-    endpoints.configure(config.getini("asya_allowed_endpoints"))
+    isolation.configure(config.getini("asya_allowed_endpoints"))
     mesh_file = _mesh_file(config)
     if not mesh_file.is_file():
         return
@@ -115,7 +115,7 @@ def asya_spark_session() -> "SparkSession":
     from asya.testing.user_code import variables
 
     session = spark_session()
-    with variables(endpoints.variables(REGION)):
+    with variables(isolation.variables(REGION)):
         share_path(session)
     return session
 

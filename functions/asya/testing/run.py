@@ -13,10 +13,10 @@ from asya.protocol.keys import RESULTS_PREFIX
 from asya.protocol.pause import PauseField
 from asya.protocol.task import Resolution
 from asya.protocol.times import parse_time
-from asya.tasks.timeline import TimelineEntry
+from asya.tasks.listing import TimelineEntry
 from asya.tasks.view import TaskView
 from asya.testing.errors import NotSucceededError
-from asya.testing.isolation.clock import on_own_clock
+from asya.testing.isolation import on_own_clock
 
 if TYPE_CHECKING:
     from asya.testing.mesh import Mesh

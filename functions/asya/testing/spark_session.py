@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya.testing.isolation import endpoints
+from asya.testing import isolation
 from asya.testing.services.functions import REGION
 from asya.testing.user_code import variables
 
@@ -52,7 +52,7 @@ def spark_session() -> "SparkSession":
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
     builder = SparkSession.builder.master("local[2]").appName("asya.testing").config(map=settings)
-    with variables(endpoints.variables(REGION)):  # the JVM keeps the variables that it starts with
+    with variables(isolation.variables(REGION)):  # the JVM keeps the variables that it starts with
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from unittest import mock
 
 from asya.runtime.time_limit import run_within
-from asya.testing.isolation import endpoints
+from asya.testing import isolation
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.functions import REGION
 from asya.testing.services.process import Process
@@ -65,7 +65,7 @@ class UserProcess(Process):
     @contextmanager
     def as_actor(self) -> Iterator[None]:
         """Run user code with the variables and the modules of the actor."""
-        aws = endpoints.variables(REGION, self.allowed_endpoints)
+        aws = isolation.variables(REGION, self.allowed_endpoints)
         with CODE_FOLDERS.using(self.folder), variables({**aws, **self.variables}), working_in(self.working_folder):
             yield
 

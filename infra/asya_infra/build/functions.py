@@ -5,9 +5,8 @@ import shutil
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources
-from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
-from asya_infra.build.packages import Target, install, packages_key
+from asya_infra.build.packages import Target, build_folder_packages, install, packages_key
 from asya_infra.product.places import FILES
 
 _REQUIREMENTS = FILES / "requirements"

@@ -1,8 +1,14 @@
-"""Installs Python packages into a folder, for the interpreter that will import them."""
+"""Installs Python packages into a folder, for the interpreter that will import them.
 
+An installation is the same on every machine: what names this one is removed.
+Nothing that code may import goes.
+"""
+
+import csv
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -11,11 +17,60 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from asya.protocol.text_encoding import decode_text
-from asya_infra.build.installation_inputs import installation_inputs
-from asya_infra.build.installed_files import normalize
-from asya_infra.build.requirements_file import read_requirements
+from asya.protocol.text import decode_text
+from asya_infra.build.folder import build_once
+from asya_infra.build.requirements import installation_inputs, read_requirements
 from asya_infra.product.interpreters import FUNCTION_PYTHON
+
+_COMPILED = "__pycache__"
+_RECORD = "RECORD"
+# They name folders, times and versions of the machine that installed. Metadata about packages are the other files.
+_NAMES_THIS_MACHINE = frozenset({"direct_url.json", "uv_cache.json", "uv_build.json"})
+# The first line of a script names the interpreter that installed; for a long path, the second line does.
+_OWN_INTERPRETER = re.compile(rb"#!(?:/[^\n]*/python[^/\n]*\n|/bin/sh\n'''exec' \"?/)")
+_LONGEST_START = 4096
+
+
+def normalize(folder: Path) -> None:
+    """Normalize what uv has installed into a folder.
+
+    Files may be links into the cache of uv, so none is written in place.
+    """
+    for compiled in sorted(folder.rglob(_COMPILED)):
+        shutil.rmtree(compiled)
+    for metadata in sorted(folder.glob("*.dist-info")):
+        for name in _NAMES_THIS_MACHINE:
+            (metadata / name).unlink(missing_ok=True)
+    _remove_scripts(folder / "bin")
+    (folder / ".lock").unlink(missing_ok=True)
+    for metadata in sorted(folder.glob("*.dist-info")):
+        _list_present_files(metadata / _RECORD, folder)
+
+
+def _remove_scripts(folder: Path) -> None:
+    """Remove the scripts that start by an interpreter of this machine; programs and the modules of a package `bin` stay."""
+    if not folder.is_dir() or (folder / "__init__.py").exists():
+        return
+    for file in sorted(folder.iterdir()):
+        if file.is_file():
+            with file.open("rb") as content:
+                start = content.read(_LONGEST_START)
+            if _OWN_INTERPRETER.match(start):
+                file.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _list_present_files(record: Path, folder: Path) -> None:
+    if not record.is_file():
+        return
+    with record.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    present = sorted(row for row in rows if row and (folder / row[0]).exists())
+    record.unlink()
+    with record.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(present)
+
 
 REQUIREMENTS = "requirements.txt"
 """The file in the user's folders that names packages."""
@@ -154,3 +209,30 @@ def names_packages(requirements: Path) -> bool:
     except UnicodeDecodeError:
         return True  # uv says what is wrong with it
     return any(line.strip() and not line.strip().startswith("#") for line in lines)
+
+
+def build_folder_packages(root: Path, folder: Path, target: Target, *, hashed: bool = False) -> Path | None:
+    """Return a folder with the packages of the folder's `requirements.txt`; None without any.
+
+    Args:
+        root: the folder for builds.
+        folder: the folder of user code.
+        target: the interpreter that imports the packages.
+        hashed: refuse required packages without hashes.
+
+    Raises:
+        PackagesError: a required package cannot be installed.
+    """
+    requirements = folder / REQUIREMENTS
+    if not names_packages(requirements):
+        return None
+
+    def build(draft: Path) -> None:
+        install_required(folder, draft, target, hashed=hashed)
+
+    return build_once(root, "folder-packages", packages_key(requirements, target, hashed=hashed), build)
+
+
+def package_inputs(folder: Path) -> list[str | bytes | Path]:
+    """Return what the packages of a folder depend on beside their target, as parts of a digest."""
+    return [*installation_inputs(folder / REQUIREMENTS)]

@@ -5,9 +5,8 @@ from constructs import Construct
 
 from asya import registry
 from asya.manifest import Queues, Schedule
-from asya_infra.constructs.event_rules import add_sweep
-from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.mesh_function import MeshFunction, add_sweep, declared
 from asya_infra.mesh import Mesh
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from asya.contracts.spark_types import is_name
-from asya_infra.build.import_path import NO_SECRET
+from asya_infra.build.code_tree import NO_SECRET
 from asya_infra.contracts.read import FolderTypes, Function, Schema, Types, read_types
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.actor_model import ActorSection

@@ -1,4 +1,7 @@
-"""Reads the types of a folder of code, by importing what is deployed of it in a subprocess, with its own packages."""
+"""Reads the types of a folder of code, by importing what is deployed of it in a subprocess.
+
+Spark types become JSON Schemas, so that the routes to their jobs are checked.
+"""
 
 import json
 import os
@@ -9,20 +12,63 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asya.contracts import forms
 from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.code_files import CodeFilesError
-from asya_infra.build.code_tree import job_tree
+from asya_infra.build.code_tree import WITHOUT_AWS, ImportPath, function_path, job_tree
 from asya_infra.build.folder import build_once
-from asya_infra.build.folder_packages import build_folder_packages
-from asya_infra.build.import_path import WITHOUT_AWS, ImportPath, function_path
 from asya_infra.build.jobs import build_job_library
-from asya_infra.build.packages import PackagesError, Target
-from asya_infra.contracts.spark_schemas import json_schema
+from asya_infra.build.packages import PackagesError, Target, build_folder_packages
 from asya_infra.product.environments import EnvironmentsError, spark_path
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD, LIBRARY
 
 Schema = dict[str, Any]
+
+_WHOLE: Schema = {"type": "integer"}
+_NUMBER: Schema = {"type": "number"}
+_SCALARS: dict[str, Schema] = {
+    "byte": _WHOLE,
+    "short": _WHOLE,
+    "integer": _WHOLE,
+    "long": _WHOLE,
+    "float": _NUMBER,
+    "double": _NUMBER,
+    "boolean": {"type": "boolean"},
+    "date": {"type": "string", **forms.DATE.schema()},
+    "timestamp": {"type": "string", **forms.DATE_TIME.schema()},
+    "timestamp_ntz": {"type": "string", **forms.LOCAL_DATE_TIME.schema()},
+    "binary": {"type": "string", "contentEncoding": "base64"},
+}
+
+
+def json_schema(kind: Any) -> Schema:
+    """The schema for a Spark type in its JSON form. A string takes any value, and what is not known may be anything."""
+    if isinstance(kind, str):
+        is_decimal = kind.startswith("decimal")
+        return {"type": ["string", "number"], **forms.DECIMAL.schema()} if is_decimal else dict(_SCALARS.get(kind, {}))
+    match kind.get("type"):
+        case "struct":
+            fields = kind["fields"]
+            return {
+                "type": "object",
+                "properties": {each["name"]: _nullable(each["type"], each["nullable"]) for each in fields},
+                "required": [each["name"] for each in fields if not each["nullable"]],
+            }
+        case "array":
+            return {"type": "array", "items": _nullable(kind["elementType"], kind["containsNull"])}
+        case "map":
+            return {
+                "type": "object",
+                "additionalProperties": _nullable(kind["valueType"], kind["valueContainsNull"]) or True,
+            }
+    return {}
+
+
+def _nullable(kind: Any, has_nulls: Any) -> Schema:
+    schema = json_schema(kind)
+    return {"anyOf": [schema, {"type": "null"}]} if has_nulls and schema else schema
+
 
 _CONTRACTS = LIBRARY / "contracts"
 _READER = Path(__file__).parent / "reader.py"

@@ -9,13 +9,14 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_infra.assembly import Assembly, Template
-from asya_infra.deployment.application_changes import (
+from asya_infra.deployment.applications import (
     ApplicationChange,
+    Applications,
+    BusyApplicationError,
     application_changes,
     application_tags,
     applications,
 )
-from asya_infra.deployment.applications import Applications, BusyApplicationError
 from asya_infra.deployment.contract_changes import Locate, by_key, contract_changes, summary
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption

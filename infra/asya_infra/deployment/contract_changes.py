@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from asya_infra.assembly import Template
 from asya_infra.contracts.breaking import Breaking, breaking_changes
-from asya_infra.contracts.template_record import read_contracts
+from asya_infra.contracts.mesh_contracts import read_contracts
 from asya_infra.mesh_file.source import Location, format_location
 
 _FUNCTION = "AWS::Lambda::Function"

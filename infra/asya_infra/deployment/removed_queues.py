@@ -1,36 +1,131 @@
-"""Refuses a deployment that would lose messages, and keeps CloudFormation from deleting queues that are not checked.
+"""Refuses a deployment that would lose messages, and protects queues that are not checked.
 
-Both are for the command that deploys, before and after `cdk deploy`. After that command, the stack policy also holds for a
-plain `cdk deploy`: CloudFormation refuses to delete a queue.
+Beside its queue, a heavy actor has pending envelopes in DynamoDB, and job runs that are not closed.
 """
 
 import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
+from asya.protocol.job_runs import run_id
 from asya_infra.assembly import Assembly, Template
 from asya_infra.deployment.deployed_templates import deployed_templates
-from asya_infra.deployment.heavy_backlog import heavy_backlog
-from asya_infra.deployment.kind_changes import no_longer_heavy
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
     added_queues,
+    no_longer_heavy,
     removed_queues,
     stack_policy,
     staying_actors,
 )
-from asya_infra.deployment.queue_problems import (
-    BLOCKED,
-    Problem,
-    becomes_light,
-    deleted_recently,
-    not_empty,
-    not_finished,
-)
 from asya_infra.placement import SHARDS
+
+
+@dataclass(frozen=True)
+class HeavyBacklog:
+    """The backlog of one actor; false if there is none, as with each light actor.
+
+    Attributes:
+        pending: number of envelopes that wait for a job run; above 10,000 only about.
+        runs: the ids of the runs whose results are not all routed, oldest first.
+    """
+
+    pending: int = 0
+    runs: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.pending or self.runs)
+
+    def __str__(self) -> str:
+        envelopes = "1 pending envelope" if self.pending == 1 else f"{self.pending} pending envelopes"
+        runs = "1 open job run" if len(self.runs) == 1 else f"{len(self.runs)} open job runs"
+        return f"{envelopes} and {runs}" + (f" ({', '.join(self.runs)})" if self.runs else "")
+
+
+def heavy_backlog(session: Any, namespace: str, actor: str) -> HeavyBacklog:
+    """Return the backlog of an actor.
+
+    An envelope goes from the queue to the pending ones to a run. So the queue is counted before, and the runs last here;
+    otherwise an envelope on its way could be missed.
+
+    Args:
+        session: a boto3 session in the account and region of the mesh.
+        namespace: the namespace with its stage.
+        actor: the actor, heavy or not.
+    """
+    dynamodb = session.client("dynamodb")
+    table = names.table_name(namespace, "pending")
+    try:
+        pending = Pending(dynamodb, session.client("s3"), table=table, bucket="").count(actor)  # counts need no bucket
+        records = RunRecords(dynamodb, table=table, retention=timedelta(0))
+        # Records expire, and the item of an open run does not.
+        numbers = [number for number in records.open_numbers(actor) if records.get(actor, number) is not None]
+    except dynamodb.exceptions.ResourceNotFoundException:
+        return HeavyBacklog()
+    return HeavyBacklog(pending, tuple(run_id(namespace, actor, number) for number in numbers))
+
+
+# SQS refuses the name of a queue for this time after its deletion (QueueDeletedRecently).
+BLOCKED = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason to refuse the deployment: the queue, and what to do."""
+
+    queue: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.queue}: {self.message}"
+
+
+def not_empty(queue: RemovedQueue, messages: int) -> Problem:
+    """Return the problem that a removed queue has messages."""
+    redrive = f"`asya dlq redrive {queue.actor}`" if queue.name.endswith("-dlq") else "let the actor process them"
+    count = "1 message" if messages == 1 else f"{messages} messages"
+    return Problem(
+        queue.name,
+        f"the deployment removes the actor {queue.actor}, and this queue has about {count} that would be lost. "
+        f"Restore the actor in the mesh file, take it out of all routes, and deploy; empty the queue ({redrive}); then "
+        f"remove the actor. To lose the messages: --drop-messages {queue.actor}",
+    )
+
+
+def not_finished(queue: str, actor: str, backlog: HeavyBacklog) -> Problem:
+    """Return the problem that a removed heavy actor has a backlog."""
+    return Problem(
+        queue,
+        f"the deployment removes the heavy actor {actor}, which has {backlog}. Its runs would be cut off, and its envelopes "
+        f"would never end. Restore the actor in the mesh file, take it out of all routes, and deploy; when its runs have "
+        f"ended, remove the actor. To lose the envelopes: --drop-messages {actor}",
+    )
+
+
+def becomes_light(queue: str, actor: str, backlog: HeavyBacklog) -> Problem:
+    """Return the problem that a heavy actor with a backlog becomes light."""
+    return Problem(
+        queue,
+        f"the deployment changes the actor {actor} from heavy to light, and it has {backlog}. Its runs would be cut off, and "
+        f"its envelopes would never end. Keep the actor heavy in the mesh file, take it out of all routes, and deploy; when "
+        f"its runs have ended, change it. To leave the envelopes: --drop-messages {actor}",
+    )
+
+
+def deleted_recently(name: str, age: timedelta) -> Problem:
+    """Return the problem that SQS still refuses the name of a queue."""
+    seconds = max(1, round((BLOCKED - age).total_seconds()))
+    return Problem(
+        name,
+        "this queue was deleted less than a minute ago, and SQS refuses its name for 60 seconds (QueueDeletedRecently). "
+        f"Deploy again in {seconds} s",
+    )
+
 
 _COUNTS = (
     "ApproximateNumberOfMessages",

@@ -16,8 +16,8 @@ from typing import Any
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.build.code_files import CodeFiles, CodeFilesError, code_files
+from asya_infra.build.code_tree import NO_SECRET, WITHOUT_AWS, ImportPath, function_path
 from asya_infra.build.folder import build_once
-from asya_infra.build.import_path import NO_SECRET, WITHOUT_AWS, ImportPath, function_path
 from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh, to_table

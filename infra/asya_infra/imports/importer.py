@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_LIBRARY = ("asya.light.lambdas.wiring", "asya.ends.lambdas.wiring")
+_LIBRARY = ("asya.light.lambdas.sidecar", "asya.ends.lambdas.wiring")
 _AT_ONCE = 4
 _POLL_SECONDS = 0.02
 _TRACE_SECONDS = 1.0

@@ -1,8 +1,4 @@
-"""The limits of AWS that a mesh can reach, each with its source.
-
-A limit is the number that AWS enforces. `share` is the part of it that a mesh may use; the rest is for what the templates do
-not show, such as policies that an account attaches to every role.
-"""
+"""The limits of AWS that a mesh can reach, each with its source, and the report of one that is passed."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -128,3 +124,33 @@ WORKERS: Final = {
     8: WorkerShape(16, 60, 4),
     16: WorkerShape(32, 120, 8),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A value beyond a limit.
+
+    Attributes:
+        stack: the name of the stack.
+        resource: the path of the resource in the app, such as `Asya-shop-functions-3/score/Role`; empty for the stack.
+        value: the value, in the unit of the limit.
+        limit: the limit.
+        advice: what to change.
+        least: whether the limit is the lowest allowed value.
+    """
+
+    stack: str
+    resource: str
+    value: int
+    limit: Limit
+    advice: str
+    least: bool = False
+
+    def __str__(self) -> str:
+        """Return a line for people: where, how much, the limit, what to do."""
+        most = f"{self.limit.usable:,}"
+        if self.limit.usable != self.limit.value:
+            most += f" of {self.limit.value:,}"
+        bound = "at least" if self.least else "at most"
+        place = self.resource or self.stack
+        return f"{place}: {self.value:,} {self.limit.unit}; {bound} {most}. {self.advice} ({self.limit.source})"

@@ -7,9 +7,8 @@ from typing import Any
 
 from asya_infra.assembly import Template
 from asya_infra.limits import aws_limits as limits
-from asya_infra.limits.aws_limits import Limit
+from asya_infra.limits.aws_limits import Limit, Violation
 from asya_infra.limits.rendering import policy_length, render
-from asya_infra.limits.violation import Violation
 
 _ROLE, _POLICY, _FUNCTION = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Lambda::Function"
 _QUEUE, _SOURCE, _ALARM = "AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from asya.protocol import names
-from asya.protocol.text_encoding import decode_text
+from asya.protocol.text import decode_text
 
 
 @dataclass(frozen=True, order=True)

@@ -4,11 +4,10 @@ from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.table import section_of
 from asya_infra.permissions import spark
-from asya_infra.permissions.access import access_grants
+from asya_infra.permissions.access import access_grants, catalog_grants
 from asya_infra.permissions.encryption import use_key
-from asya_infra.permissions.glue import catalog_grants
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.secrets import secret_grants
+from asya_infra.permissions.needs import secret_grants
 
 
 def run_access(mesh: MeshFile, addresses: Addresses, actor: str, key: str | None = None) -> list[Grant]:

@@ -1,8 +1,16 @@
-"""Makes IAM statements of the needs that manifests declare (`asya.needs`)."""
+"""Makes IAM statements of the needs that manifests declare (`asya.needs`).
 
-from collections.abc import Iterable, Iterator
+A resource that needs name has ARNs, the conditions of a call, and the reason why a wildcard stays.
+Secrets and the VPC of a function have statements of their own.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from asya import registry
+from asya.capabilities.pauses.aws.notices import source_of
 from asya.manifest import ActorFunction, Function, Queues, TableChanges
 from asya.needs import (
     EACH,
@@ -17,14 +25,172 @@ from asya.needs import (
     Need,
     Objects,
     Payloads,
+    Resource,
     Store,
 )
-from asya.protocol.keys import PAYLOADS_PREFIX
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol import names
+from asya.protocol.keys import PAYLOADS_PREFIX, S3Prefix
+from asya.protocol.mesh_table import MeshTable
+from asya.registry import own_functions
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.groups import members
-from asya_infra.permissions.resources import Place, call_grants
+from asya_infra.permissions.groups import heavy_actors, members
+
+
+def secret_grants(references: Iterable[str], addresses: Addresses) -> list[Grant]:
+    """Return the permissions to read these secrets and parameters, and nothing else."""
+    names = sorted(set(references))
+    parameters = [name.removeprefix(PARAMETER_PREFIX) for name in names if name.startswith(PARAMETER_PREFIX)]
+    secrets = [name for name in names if not name.startswith(PARAMETER_PREFIX)]
+    grants = []
+    if secrets:
+        # Secrets Manager appends a hyphen and six random characters to the name. A `*` would match longer names too.
+        arns = [addresses.arn("secretsmanager", f"secret:{name}-??????") for name in secrets]
+        grants.append(Grant(("secretsmanager:GetSecretValue",), tuple(arns)))
+    if parameters:
+        arns = [addresses.arn("ssm", f"parameter/{name.lstrip('/')}") for name in parameters]
+        grants.append(Grant(("ssm:GetParameter",), tuple(arns)))
+    return grants
+
+
+_CHANGES = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:UnassignPrivateIpAddresses",
+)
+_READS = ("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")
+_REASON = (
+    "Lambda creates the network interfaces with the role of the function, names them itself, and shares them with other "
+    "functions; the Describe actions take no resource. The code of the function is denied all of it."
+)
+
+
+def network_interfaces(addresses: Addresses, function: str) -> list[Grant]:
+    """Allow Lambda to connect a function to its VPC, and deny the function's own code the same calls."""
+    own_code = {"ArnEquals": {"lambda:SourceFunctionArn": addresses.function_arn(function)}}
+    actions = (*_CHANGES, *_READS)
+    return [
+        Grant(actions, ("*",), reason=_REASON),
+        Grant(actions, ("*",), reason=_REASON, conditions=own_code, effect="Deny"),
+    ]
+
+
+_API_HOST = re.compile(r"([a-z0-9]+)\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+_MOST_IN_BOTH_FORMS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A mesh with the addresses of its resources.
+
+    Attributes:
+        application: the id of the Spark application; None where no need names it.
+        key: the ARN of the key that signs tokens; None where no need names it.
+    """
+
+    addresses: Addresses
+    table: MeshTable
+    application: str | None = None
+    key: str | None = None
+
+
+def call_grants(need: Calls, place: Place) -> list[Grant]:
+    """Return the permissions for calls on a named resource; none if the mesh has no such resource."""
+    if need.on is Resource.WEBHOOK_KEYS:
+        return secret_grants((webhook.secret for webhook in place.table.webhooks.values()), place.addresses)
+    found = _FOUND[need.on](place)
+    return [Grant(need.calls, found.arns, reason=found.reason, conditions=found.conditions)] if found.arns else []
+
+
+def api_of(host: str) -> tuple[str, str] | None:
+    """Return the id and the region of the API at a host; None if the host is not API Gateway's own."""
+    match = _API_HOST.fullmatch(host)
+    return (match[1], match[2]) if match else None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a mesh has of a resource."""
+
+    arns: tuple[str, ...]
+    reason: str = ""
+    conditions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def _token_key(place: Place) -> _Found:
+    assert place.key is not None, "the stack of this function has no key"
+    return _Found((place.key,))
+
+
+def _event_bus(place: Place) -> _Found:
+    # AWS always sets this key; the local cloud may not.
+    own = {"StringEqualsIfExists": {"events:source": source_of(place.addresses.namespace)}}
+    return _Found((place.addresses.arn("events", "event-bus/default"),), conditions=own)
+
+
+def _application(place: Place) -> _Found:
+    assert place.application is not None, "the stack of this function has no application"
+    return _Found((place.addresses.application_arn(place.application),))
+
+
+def _job_runs(place: Place) -> _Found:
+    [application] = _application(place).arns
+    return _Found((f"{application}/jobruns/*",), "Job runs of this mesh's application; the service names them.")
+
+
+def _job_roles(place: Place) -> _Found:
+    roles = tuple(map(place.addresses.job_role_arn, heavy_actors(place.table)))
+    return _Found(roles, conditions={"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}})
+
+
+def _log_groups(place: Place) -> _Found:
+    """Find the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
+    own, addresses = (each.name for each in own_functions(place.table)), place.addresses
+    functions = (*place.table.actors, *names.SYSTEM_FUNCTIONS, *own)
+    groups = [addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}") for each in functions]
+    # AWS checks the form with the log streams, the local cloud the one without. A large mesh has no room for both.
+    forms = ("", ":*") if len(groups) <= _MOST_IN_BOTH_FORMS else (":*",)
+    arns = tuple(group + form for form in forms for group in groups)
+    return _Found(arns, "Log streams of a function's log group; Lambda names them.")
+
+
+def _functions(place: Place) -> _Found:
+    pattern = f"function:{names.function_name(place.addresses.namespace, '*')}"
+    reason = (
+        "A role has no room for the names of 300 functions beside those of their queues, and the answer is a number."
+    )
+    return _Found((place.addresses.arn("lambda", pattern),), reason)
+
+
+def _foreign_gateways(place: Place) -> _Found:
+    """Find the call for reports of these gateways, and no other call; APIs of other accounts take no foreign roles."""
+    addresses, hosts = place.addresses, place.table.gateway.foreign_gateways
+    apis = sorted({api for host in hosts if (api := api_of(host)) is not None})
+    return _Found(
+        tuple(
+            f"arn:{addresses.partition}:execute-api:{region}:{addresses.account}:{api}/$default/POST/api/v1/mesh/events"
+            for api, region in apis
+        )
+    )
+
+
+_FOUND: Mapping[Resource, Callable[[Place], _Found]] = MappingProxyType(
+    {
+        Resource.TOKEN_KEY: _token_key,
+        Resource.EVENT_BUS: _event_bus,
+        Resource.APPLICATION: _application,
+        Resource.JOB_RUNS: _job_runs,
+        Resource.JOB_ROLES: _job_roles,
+        Resource.LOG_GROUPS: _log_groups,
+        Resource.FUNCTIONS: _functions,
+        Resource.EVENT_SOURCES: lambda _: _Found(("*",), "The list of mappings is no resource of IAM."),
+        Resource.METRICS: lambda _: _Found(("*",), "Metrics are no resources of IAM."),
+        Resource.FOREIGN_GATEWAYS: _foreign_gateways,
+    }
+)
+
 
 _KEYS_REASON = "Keys under this prefix contain ids, which exist only at run time."
 # Up to this number of targets, a role names their payloads one by one.

@@ -1,13 +1,166 @@
-"""Compares what a mesh asks with what an account has. Pure."""
+"""Compares what a mesh asks with what an account has. Pure.
 
+This includes the customer managed key of the mesh, and buckets and event buses of its triggers.
+"""
+
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from asya_infra.limits.aws_limits import IN_FLIGHT, UNRESERVED_CONCURRENCY
-from asya_infra.preflight.account import Account, Concurrency, DeployedStack, Unknown
+from asya_infra.permissions.encryption import account_statement, service_statements
+from asya_infra.preflight.account import Account, Concurrency, CustomerKey, DeployedStack, Unknown
 from asya_infra.preflight.demand import Demand, Kind
-from asya_infra.preflight.finding import Finding
-from asya_infra.preflight.key_checks import check_key
-from asya_infra.preflight.trigger_checks import check_triggers
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        level: `problem` if the deployment would fail, or the mesh would not work; `warning` if it may run badly, or if the
+            check was not possible.
+        subject: what was checked, in one word or two.
+        message: what is so, and what to do.
+    """
+
+    level: Level
+    subject: str
+    message: str
+
+
+_KEY = "KMS key"
+_GUIDE = "docs/how-to/encrypt-with-your-key.md"
+_STATES = {
+    "Disabled": "enable it with `aws kms enable-key`",
+    "PendingDeletion": "cancel with `aws kms cancel-key-deletion`, then enable it",
+    "PendingImport": "import its key material",
+}
+
+
+def check_key(demand: Demand, account: Account) -> Iterator[Finding]:
+    """Yield a finding for each defect of the key, or one that it is usable; nothing without a key."""
+    arn, key = demand.kms_key, account.kms_key
+    if arn is None:
+        return
+    if isinstance(key, Unknown):
+        yield Finding("warning", _KEY, f"cannot read {arn} ({key.reason}); allow {key.action} to check it")
+        return
+    # KMS knows no keys of another region, so the wrong place comes first.
+    problems = list(_key_place(arn, account)) or list(_metadata(arn, key))
+    for problem in problems:
+        yield Finding("problem", _KEY, problem)
+    if problems or key is None:
+        return
+    if isinstance(key.principals, Unknown):
+        reason, action = key.principals.reason, key.principals.action
+        yield Finding(
+            "warning", _KEY, f"cannot read its policy ({reason}); allow {action}, or compare it with {_GUIDE}"
+        )
+        return
+    findings = list(_policy(arn, key.principals, demand, account))
+    yield from findings or [Finding("ok", _KEY, f"{arn} is enabled, and its policy allows the services of the mesh")]
+
+
+def _key_place(arn: str, account: Account) -> Iterator[str]:
+    region = arn.split(":")[3]
+    if region != account.identity.region:
+        yield f"{arn} is in {region}, and the mesh in {account.identity.region}; services use keys of their own region only"
+
+
+def _metadata(arn: str, key: CustomerKey | None) -> Iterator[str]:
+    if key is None:
+        yield f"{arn} does not exist. Correct `storage.kms_key`, or create the key"
+        return
+    if key.state != "Enabled":
+        yield f"its state is {key.state}; {_STATES.get(key.state, 'wait until it is enabled')}"
+    if (key.usage, key.spec) != ("ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"):
+        yield f"it is for {key.usage} with {key.spec}; use a symmetric key that encrypts and decrypts"
+
+
+def _policy(arn: str, principals: frozenset[str], demand: Demand, account: Account) -> Iterator[Finding]:
+    partition, owner = arn.split(":")[1], account.identity.account
+    statements = service_statements(
+        namespace=demand.namespace,
+        partition=partition,
+        region=account.identity.region,
+        account=owner,
+        suffix="amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com",
+        events=demand.sends_events,
+        objects=demand.sends_objects,
+    )
+    for service, statement in statements:
+        if service not in principals and "*" not in principals:
+            text = json.dumps(statement)
+            yield Finding("problem", _KEY, f"its policy does not allow {service}. Add the statement {text} ({_GUIDE})")
+    root = account_statement(partition=partition, account=owner)["Principal"]["AWS"]
+    if not {root, owner, "*"} & principals:
+        yield Finding(
+            "warning",
+            _KEY,
+            f"its policy does not let the IAM policies of the account count ({root}), so it must name each role of the mesh: "
+            f"{_GUIDE}",
+        )
+
+
+_TRIGGERS = "triggers"
+_TURN_ON = '{"EventBridgeConfiguration": {}}'
+
+
+def check_triggers(demand: Demand, account: Account) -> Iterator[Finding]:
+    """Yield a finding for each bucket and each bus that triggers need; nothing without any."""
+    for bucket in demand.event_buckets:
+        yield _bucket(bucket, account.event_buckets.get(bucket))
+    for bus in demand.event_buses:
+        yield _bus(bus, account)
+
+
+def _bucket(bucket: str, sends: bool | Unknown | None) -> Finding:
+    match sends:
+        case Unknown():
+            return Finding(
+                "warning",
+                _TRIGGERS,
+                f"cannot read whether the bucket {bucket} sends events to EventBridge ({sends.reason}); allow {sends.action} to "
+                "check it",
+            )
+        case None:
+            return Finding(
+                "problem",
+                _TRIGGERS,
+                f"the bucket {bucket} does not exist. Correct the `s3` of its trigger, or create the bucket",
+            )
+        case False:
+            return Finding(
+                "problem",
+                _TRIGGERS,
+                f"the bucket {bucket} sends no events to EventBridge, so its triggers would start nothing. Its owner turns them on "
+                f"in the console (Properties, Amazon EventBridge), or with `aws s3api put-bucket-notification-configuration "
+                f"--bucket {bucket} --notification-configuration '{_TURN_ON}'`, which replaces the notifications that it has: add "
+                "them to the JSON",
+            )
+        case _:
+            return Finding("ok", _TRIGGERS, f"the bucket {bucket} sends events to EventBridge")
+
+
+def _bus(bus: str, account: Account) -> Finding:
+    buses = account.event_buses
+    if isinstance(buses, Unknown):
+        return Finding(
+            "warning", _TRIGGERS, f"cannot read the event buses ({buses.reason}); allow {buses.action} to check {bus}"
+        )
+    if bus not in buses:
+        return Finding(
+            "problem",
+            _TRIGGERS,
+            f"the event bus {bus} does not exist. Correct the `event.bus` of its trigger, or run `aws events create-event-bus "
+            f"--name {bus}`",
+        )
+    return Finding("ok", _TRIGGERS, f"the event bus {bus} exists")
+
 
 # Quotas of the Service Quotas console, for requests.
 LAMBDA_CONCURRENCY = "L-B99A9384"

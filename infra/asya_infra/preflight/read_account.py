@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_infra.permissions.key_policy import allowed_principals
+from asya_infra.permissions.encryption import allowed_principals
 from asya_infra.preflight.account import (
     Account,
     Concurrency,

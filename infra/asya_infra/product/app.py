@@ -1,4 +1,4 @@
-"""The CDK app and its command line tool, as subprocesses."""
+"""The CDK app and its command line tool, as subprocesses, and the path on which they import this product."""
 
 import os
 from collections.abc import Callable
@@ -6,9 +6,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from asya_infra.build.folder import build_once
 from asya_infra.product.environments import Part, node_modules, python_of, to_stderr
-from asya_infra.product.library import library_path
-from asya_infra.product.places import FILES, IS_INSTALLED
+from asya_infra.product.places import BUILD, FILES, INFRA, IS_INSTALLED, JOB_LIBRARY, LIBRARY
+
+_PACKAGES = (LIBRARY, JOB_LIBRARY, INFRA)
+
+
+def library_path() -> list[Path]:
+    """Return folders with the packages `asya`, `asya_spark` and `asya_infra`.
+
+    The folder of an installed package has more than its own packages: those of the author. So it is not taken itself.
+    """
+    if not IS_INSTALLED:
+        return sorted({package.parent for package in _PACKAGES})
+
+    def link(folder: Path) -> None:
+        for package in _PACKAGES:
+            (folder / package.name).symlink_to(package)
+
+    return [build_once(BUILD, "library-links", [str(package) for package in _PACKAGES], link)]
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,76 @@
-"""Connects the queues of a mesh with its functions."""
+"""Connects the queues of a mesh with its functions, and tells the author how tasks end."""
 
 from __future__ import annotations
 
 import pkgutil
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from asya import manifest, registry
 from asya.manifest import Function
 from asya.protocol import names
-from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
+from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
+from asya.tasks.received_reports import BatchError, read_event, read_list
+from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import Deployment
-from asya_local.dev.ends import Ends
-from asya_local.dev.event_source import EventSource
+from asya_local.dev.event_sources import EventSource, TableChanges
 from asya_local.dev.functions import DevServices, Tell, build_function
-from asya_local.dev.table_changes import TableChanges
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asya.manifest import ActorFunction
+    from asya.protocol.mesh_table import MeshTable
     from asya.sidecar.lambdas.entry_point import ChangesEntryPoint
     from asya_local.dev.handlers import Handlers
+
+
+@dataclass
+class Ends:
+    """Tells each end once: an envelope that fails is reported by x-sump, and again when its end is final."""
+
+    tell: Tell
+    _told: deque[tuple[str, int, str]] = field(default_factory=lambda: deque(maxlen=10_000))
+
+    def read(self, event: Mapping[str, Any], table: MeshTable) -> None:
+        """Tell the ends in a batch of the queue of ends; a message that cannot be read is the business of its function."""
+        for record in event["Records"]:
+            with suppress(BatchError):
+                for end in _ends(record["body"].encode("utf-8", "surrogatepass")):
+                    key = (end.id, end.generation, end.status)
+                    if key not in self._told:
+                        self._told.append(key)
+                        self.tell(*_described(end, table))
+
+
+def _ends(body: bytes) -> Iterator[TaskEvent]:
+    for raw in read_list(body):
+        report = read_event(raw)
+        if isinstance(report, TaskEvent) and (report.status in TERMINAL_STATUSES or report.status == "paused"):
+            yield report
+
+
+def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
+    """Return the level and the text of an end; an error is told once, so that of a handler's traceback is not told here."""
+    error, data = end.data.error, end.data
+    text = f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}"
+    if end.status == "paused":
+        return "end", f"{text}: asya resume {end.id}"
+    if error is None:
+        return "end", text if end.status == "succeeded" or data.reason is None else f"{text}: {data.reason}"
+    summary, trace = f"{error.type}: {error.message}", error.traceback.rstrip()
+    if not trace:
+        return "error", f"{text}: {summary}"
+    actor = table.actors.get(data.actor)
+    if actor is None or actor.kind not in {"spark", "end"}:
+        return "error", text
+    if trace.endswith(summary):
+        return "error", f"{text}:\n{trace}"
+    return "error", f"{text}: {summary}\n{trace}"
+
 
 Process = Callable[[Mapping[str, Any]], set[str]]
 

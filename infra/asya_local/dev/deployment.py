@@ -13,8 +13,7 @@ from asya.function.aws.settings import Settings, SparkSettings
 from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
-from asya_local.account.addresses import local_addresses
-from asya_local.account.keys import ACCOUNT_ID, REGION
+from asya_local.account import ACCOUNT_ID, REGION, local_addresses
 from asya_local.emr.settings import ApplicationSettings
 
 if TYPE_CHECKING:

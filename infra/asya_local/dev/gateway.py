@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from asya_local.dev.deployment import Deployment
-    from asya_local.dev.functions import Tell
+    from asya_local.dev.functions import Tell, ToldLines
     from asya_local.dev.resources import Operator
-    from asya_local.dev.told_lines import ToldLines
 
 _LARGEST_BODY = 10 * 1024 * 1024
 """Bytes, as of an HTTP API."""

@@ -30,8 +30,7 @@ from msgspec import Raw
 from asya.ends.lambdas.wiring import build_end_actor
 from asya.function.aws import clients
 from asya.function.aws.settings import load_settings
-from asya.light.lambdas.sidecar import Sidecar
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import Sidecar, build_sidecar
 from asya.protocol.frame import Frame
 from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView

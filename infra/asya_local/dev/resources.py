@@ -19,14 +19,11 @@ from asya_infra.commit_events import commit_pattern
 from asya_infra.permissions.grant import document
 from asya_infra.permissions.groups import lingering_actors
 from asya_infra.permissions.job_runs import run_access, run_files
-from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
-from asya_local.account.clients import aws_client
-from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
-from asya_local.account.users import OperatorScope, make_operator, operator_name
+from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
+from asya_local.account import ACCOUNT_ID, REGION, AccessKey, OperatorScope, aws_client, make_operator, operator_name
 from asya_local.dev.deployment import CODE_BUCKET
 from asya_local.dev.tables import table_request
-from asya_local.triggers.connect import Clients, connect
-from asya_local.triggers.existing import ExistingSources, create_existing
+from asya_local.triggers import Clients, ExistingSources, connect, create_existing
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -19,31 +19,27 @@ from asya.protocol import names
 from asya.protocol.exact_json import encode_json
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.folder import digest
-from asya_infra.build.folder_packages import package_inputs
-from asya_infra.build.packages import PackagesError
+from asya_infra.build.packages import PackagesError, package_inputs
 from asya_infra.notes import code_notes
-from asya_local.account.keys import REGION
-from asya_local.connection import LocalConnection
+from asya_local.account import REGION
 from asya_local.dev.connections import Connections
 from asya_local.dev.deployment import Deployment
-from asya_local.dev.functions import Tell, sweep_all
+from asya_local.dev.functions import Tell, ToldLines, sweep_all
 from asya_local.dev.gateway import Gateway, build_functions
-from asya_local.dev.handlers import Handlers, described
-from asya_local.dev.job_code import upload_jobs
-from asya_local.dev.job_output import JobOutput
-from asya_local.dev.lane import WorkerDiedError
+from asya_local.dev.handlers import Handlers, WorkerDiedError, described
+from asya_local.dev.jobs import JobOutput, upload_jobs
 from asya_local.dev.own_code import OwnCode
-from asya_local.dev.told_lines import ToldLines
 from asya_local.dev.worker_process import LiveCode, WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
 from asya_local.servers import EMR, MINISTACK, is_free
 from asya_local.sources import code_folders
+from asya_local.state_folder import LocalConnection
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
-    from asya_local.dev.emulator import Emulator
     from asya_local.dev.resources import Operator
+    from asya_local.dev.startup import Emulator
     from asya_local.state_folder import StateFolder
 
 _SWEEP_SECONDS = 10.0

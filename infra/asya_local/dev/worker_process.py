@@ -16,10 +16,10 @@ from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD
-from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
 from asya_local.servers import wait_until
 from asya_local.state_folder import MARK
+from asya_local.tools import function_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

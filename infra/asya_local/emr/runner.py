@@ -1,12 +1,20 @@
-"""Executes one job run: credentials, code, data, driver and outcome."""
+"""Executes one job run: credentials, code, data, driver, outcome and logs.
+
+Archives are unpacked once for each content, for all runs.
+"""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import logging
 import os
 import re
 import shutil
+import tarfile
+import tempfile
 import threading
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +22,9 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.access.readable_prefixes import expand_buckets, folders, readable_prefixes
-from asya_local.emr.archives import unpack_once
+from asya_local.emr.access.policies import expand_buckets, folders, readable_prefixes
 from asya_local.emr.clients import client
 from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncRequest
-from asya_local.emr.logs import upload_logs
 from asya_local.emr.storage.listing import MirrorError, refused_paths
 from asya_local.emr.storage.mirror import Mirror
 from asya_local.emr.submit_parameters import SubmitParameters
@@ -27,11 +33,81 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from asya_local.emr.access.identity import IamClient
-    from asya_local.emr.access.readable_prefixes import ReadablePrefix
+    from asya_local.emr.access.policies import ReadablePrefix
     from asya_local.emr.runs import JobRun
     from asya_local.emr.settings import EmrSettings
 
+
+def unpack_once(archive: Path, folder: Path) -> Path:
+    """Return the folder with the content of an archive; unpack it if no run did yet.
+
+    A rename publishes the content, so concurrent runs do not interfere, and a killed one leaves no part of it.
+
+    Args:
+        archive: A zip, or a tar with any compression.
+        folder: The folder for all unpacked archives.
+    """
+    with archive.open("rb") as file:
+        target = folder / hashlib.file_digest(file, "sha256").hexdigest()[:24]
+    if target.is_dir():
+        return target
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".draft-") as draft:
+        content = Path(draft, "content")
+        content.mkdir()
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as zip_file:
+                zip_file.extractall(content)
+        else:
+            with tarfile.open(archive) as tar_file:
+                tar_file.extractall(content, filter="data")
+        try:
+            content.rename(target)
+        except OSError:
+            if not target.is_dir():  # otherwise a concurrent run was faster
+                raise
+    return target
+
+
 _logger = logging.getLogger(__name__)
+_TAIL_BYTES = 16_384
+_EXCEPTION = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Error|Exception|Interrupt)\b.*$", re.MULTILINE)
+
+
+def failure_details(exit_code: int, error: str, stderr: Path) -> str:
+    """Return the state details of a failed job in the format of EMR Serverless: the exit code and the last exceptions."""
+    exceptions = " ".join(error.splitlines()[:1]) or " ".join(_last_exceptions(stderr))
+    suffix = f" Last few exceptions: {exceptions}" if exceptions else ""
+    return f"Job failed, please check complete logs in configured logging destination. ExitCode: {exit_code}.{suffix}"
+
+
+def _last_exceptions(stderr: Path) -> list[str]:
+    try:
+        with stderr.open("rb") as file:
+            file.seek(max(0, stderr.stat().st_size - _TAIL_BYTES))
+            return _EXCEPTION.findall(file.read().decode(errors="replace"))[-2:]
+    except FileNotFoundError:
+        return []
+
+
+def upload_logs(run: JobRun, folder: Path, s3: Any) -> None:
+    """Copy the driver's output to the log URI of the run with the job's credentials; best effort."""
+    overrides = run.request.get("configurationOverrides", {})
+    uri = overrides.get("monitoringConfiguration", {}).get("s3MonitoringConfiguration", {}).get("logUri")
+    if not uri:
+        return
+    location = urlsplit(uri)
+    prefix = location.path.strip("/")
+    for name in ("stdout", "stderr"):
+        if not (folder / name).exists():
+            continue
+        key = f"{prefix}/applications/{run.application_id}/jobs/{run.run_id}/SPARK_DRIVER/{name}.gz".lstrip("/")
+        try:
+            s3.put_object(Bucket=location.netloc, Key=key, Body=gzip.compress((folder / name).read_bytes()))
+        except (ClientError, BotoCoreError) as error:
+            _logger.warning("%s: log %s not copied to %s: %s", run.run_id, name, uri, error)
+
+
 _PUSH_EVERY = 1.0
 """Seconds between two uploads of control files such as heartbeats and journals."""
 

@@ -1,8 +1,6 @@
 """Gives each call of user code a Spark session of its own (`protocol §10.session`).
 
-Temporary views, settings, functions and streams belong to a session, so no envelope finds those of another one. User code may
-ask for *the* session: it gets that of its envelope, also in the threads that it starts, and also by the session that a module
-got when it was imported. Its `stop()` does nothing, because the context belongs to the run.
+Before any envelope is at work, waits for the first executor of the run (`protocol §10.warm-up`).
 """
 
 import threading
@@ -210,3 +208,18 @@ _SUBSTITUTES: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (threading.Thread, "start", _start),
     (ThreadPoolExecutor, "submit", _submit),
 )
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Runs one trivial task, which no time limit covers and no envelope is charged with.
+
+    Raises:
+        py4j.protocol.Py4JError: if Spark gives up; the run fails before any envelope was at work.
+    """
+    context, jvm = spark.sparkContext, spark._jvm
+    one: Any = jvm.java.util.Collections.singletonList(1)  # type: ignore[union-attr]
+    context.setJobDescription("wait for the first executor")
+    try:
+        context._jsc.parallelize(one, 1).count()
+    finally:
+        context.setJobDescription(None)  # type: ignore[arg-type]

@@ -9,11 +9,11 @@ from asya.capabilities.dead_letters.lambdas import dlq
 from asya.ends.aws.end_claims import Claim, ClaimResult, EndClaims
 from asya.function.aws.outbox import Outbox
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Delivery
-from asya.gateway.lambdas import deadline_sweep
+from asya.function.hop import Delivery
+from asya.gateway.lambdas import task_sweeps
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
-from asya.senders.aws.letter_senders import LetterSenders
+from asya.senders.aws.entry_items import LetterSenders
 from asya.tasks.aws import tasks
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.services.process import current_process
@@ -125,7 +125,7 @@ MISTAKES = (
     ),
     Mistake(
         "fails overdue tasks for good",
-        wrap(deadline_sweep, "fail_if_overdue", _fail_finally),
+        wrap(task_sweeps, "fail_if_overdue", _fail_finally),
         "crashes",
         seed=27,
         features=DEADLINES,

@@ -11,18 +11,17 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 from unittest import mock
 
-from asya.heavy.manifest_lines import decode_manifest
+from asya.heavy.run_formation import decode_manifest
 from asya.protocol.job_runs import Manifest, Member
 from asya.runtime.time_limit import TimeLimitReached
+from asya.testing.services.clients import Bucket
 from asya.testing.services.job_service import JobRun
 from asya.testing.services.process import Process, ProcessCrashed, current_process, running
 from asya.testing.services.queues import Message
-from asya.testing.services.storage import Bucket
-from asya_spark import dataframe_job, main, payload_job
+from asya_spark import dataframe_job, main, payload_job, resident
 from asya_spark.calls.time_limit import Ending
 from asya_spark.manifest import load_envelope
-from asya_spark.resident import batches
-from asya_spark.resident.batches import Linger
+from asya_spark.resident import Linger
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.run_files import ROOT, RunFiles
 from tests.simulation.invocation import ObservedInvocation
@@ -272,7 +271,7 @@ def activate_drivers() -> Iterator[None]:
         put(dataframe_job, "_ordered", _ordered)
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
         put(main, "resident_files", lambda session, *_: RunFiles(session.process, session.bucket))
-        put(batches, "POLL_SECONDS", 1.0)  # fewer steps
+        put(resident, "POLL_SECONDS", 1.0)  # fewer steps
         put(main, "is_at_work", lambda _attempt: False)
         put(main, "is_running", lambda _session: True)
         put(main, "read_manifest", partial(_read_manifest, main.read_manifest))

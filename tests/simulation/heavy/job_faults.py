@@ -3,7 +3,7 @@
 from random import Random
 
 from asya.testing.services.faults import FaultProfile
-from asya.testing.services.job_faults import JobFaults
+from asya.testing.services.job_service import JobFaults
 
 
 def random_job_faults(random: Random, profile: FaultProfile) -> JobFaults:

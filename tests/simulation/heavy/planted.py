@@ -12,19 +12,18 @@ from msgspec.structs import replace as changed
 from asya.function.aws import clients
 from asya.function.aws.table import Table
 from asya.heavy import run_failures
-from asya.heavy.aws import batches, completion_messages
+from asya.heavy.aws import completion_messages, hosts
 from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.emr_serverless import BusyError, EmrServerless
 from asya.heavy.aws.hosts import Hosts
-from asya.heavy.aws.manifests import Manifests
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_files import Manifests, RunOutput
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.run_results import RunOutput
 from asya.heavy.lambdas import result_routing
 from asya.heavy.lambdas.dispatch import Dispatcher
-from asya.heavy.lambdas.hosting import Hosting
 from asya.heavy.lambdas.reconcile import Reconciler
+from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_failures import CHARGED
 from asya.protocol.job_runs import Manifest, Member
@@ -215,7 +214,7 @@ MISTAKES = (
     Mistake(
         "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=15, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(hosts, "put_if_absent", _write_over), seed=15, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
         (wrap(Hosting, "start", _start_again), substitute(Hosting, "place_alone", lambda *_: True)),

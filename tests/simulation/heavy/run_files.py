@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
 
+from asya.testing.services.clients import Bucket, S3Client
 from asya.testing.services.functions import BUCKET
 from asya.testing.services.process import Process
-from asya.testing.services.storage import Bucket, S3Client
 
 ROOT = f"s3://{BUCKET}/"
 
@@ -43,7 +43,7 @@ class RunFiles:
         yield self.read(uri)
 
     def create(self, uri: str, content: bytes) -> bool:
-        """See `asya_spark.resident.files.ResidentFiles`."""
+        """See `asya_spark.resident.ResidentFiles`."""
         try:
             S3Client(self.process, self.bucket).put_object(Bucket=BUCKET, Key=_key(uri), Body=content, IfNoneMatch="*")
         except ClientError as error:

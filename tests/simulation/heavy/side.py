@@ -12,12 +12,11 @@ from asya.function.aws.settings import SparkSettings
 from asya.heavy.lambdas import result_routing
 from asya.protocol import names
 from asya.testing.permissions import Guarded, Permissions, of_job_runs
+from asya.testing.services.clients import Bucket
 from asya.testing.services.job_client import JobClient
-from asya.testing.services.job_faults import JobFaults
-from asya.testing.services.job_service import APPLICATION, JobRun, JobService
+from asya.testing.services.job_service import APPLICATION, JobFaults, JobRun, JobService
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Queues
-from asya.testing.services.storage import Bucket
 from tests.simulation.checks.ledger import Ledger
 from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
 from tests.simulation.heavy.job_rows import rows_job

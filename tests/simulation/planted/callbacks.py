@@ -5,22 +5,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.capabilities.pauses import callback_tokens, expiry
+from asya.capabilities.pauses import callback_tokens, resuming
 from asya.capabilities.pauses.lambdas import sweep
-from asya.ends.aws import result_index
-from asya.ends.aws.result_index import ResultIndex
+from asya.ends.aws import results
+from asya.ends.aws.results import ResultIndex
 from asya.function.aws.receipt import Receipt
 from asya.gateway import report_messages
-from asya.gateway.callbacks import form, routes
-from asya.gateway.lambdas import deadline_sweep, report_queues
+from asya.gateway.callbacks import page, routes
+from asya.gateway.lambdas import report_queues, task_sweeps
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.protocol.pause import TaskPause
 from asya.senders import entry
-from asya.senders.aws.owner_claims import OwnerClaims
-from asya.tasks import overdue
+from asya.senders.aws.entry_items import OwnerClaims
+from asya.tasks import sweeps
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.reporting import report_messages as reported
-from asya.tasks.reporting.aws import report_sender, required_reports
+from asya.tasks.reporting.aws import report_sender
 from tests.simulation.mistake import everywhere, found_by, substitute, wrap
 
 _ROUTES = "unit/asya/gateway/callbacks/test_routes.py"
@@ -124,18 +124,18 @@ MISTAKES = (
     ),
     found_by(
         "reads unticked boxes as no answer",
-        substitute(form, "has_ticks_to_remove", lambda _: False),
-        "unit/asya/gateway/callbacks/test_form.py::test_boxes_without_a_tick_are_no_default",
+        substitute(page, "has_ticks_to_remove", lambda _: False),
+        "unit/asya/gateway/callbacks/test_page_form.py::test_boxes_without_a_tick_are_no_default",
     ),
     found_by(
         "ends a pause by the age of its task",
-        everywhere((expiry, sweep), "expire_pause", _from_the_creation),
-        "unit/asya/capabilities/pauses/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
+        everywhere((resuming, sweep), "expire_pause", _from_the_creation),
+        "unit/asya/capabilities/pauses/test_resuming_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
     ),
     found_by(
         "ends a pause a moment late",
-        everywhere((expiry, sweep), "expire_pause", _a_moment_late),
-        "unit/asya/capabilities/pauses/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
+        everywhere((resuming, sweep), "expire_pause", _a_moment_late),
+        "unit/asya/capabilities/pauses/test_resuming_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
     ),
     found_by(
         "cancels the first page of children",
@@ -145,22 +145,22 @@ MISTAKES = (
     found_by(
         "acknowledges rows of the index that are not written",
         wrap(ResultIndex, "add", _resolved_row),
-        "unit/asya/ends/lambdas/test_sink_index.py::test_a_message_stays_until_its_row_is_written",
+        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_a_message_stays_until_its_row_is_written",
     ),
     found_by(
         "overwrites the rows of the same day",
-        wrap(result_index, "recent_object", _one_object_a_day),
-        "unit/asya/ends/lambdas/test_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
+        wrap(results, "recent_object", _one_object_a_day),
+        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
     ),
     found_by(
         "files all rows under one day",
-        substitute(result_index, "day_of", lambda _: "2026-11-20"),
-        "unit/asya/ends/lambdas/test_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
+        substitute(results, "day_of", lambda _: "2026-11-20"),
+        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
     ),
     found_by(
         "lets a sender take the id of another one",
         wrap(OwnerClaims, "claim", _claim_of_anybody),
-        "unit/asya/senders/aws/test_owner_claims.py::test_the_first_owner_keeps_an_id_and_may_take_it_again",
+        "unit/asya/senders/aws/test_entry_items_owner_claims.py::test_the_first_owner_keeps_an_id_and_may_take_it_again",
     ),
     found_by(
         "lets the claim of an id expire before its task",
@@ -179,8 +179,8 @@ MISTAKES = (
     ),
     found_by(
         "reads no minute of deadlines again",
-        everywhere((overdue, deadline_sweep), "unswept_minutes", _without_reread),
-        "unit/asya/tasks/test_overdue.py::test_the_last_minutes_are_read_again",
+        everywhere((sweeps, task_sweeps), "unswept_minutes", _without_reread),
+        "unit/asya/tasks/test_sweeps_overdue.py::test_the_last_minutes_are_read_again",
     ),
     found_by(
         "refuses reports that waited for an hour",
@@ -199,7 +199,7 @@ MISTAKES = (
     ),
     found_by(
         "sends required reports behind progress",
-        substitute(required_reports, "queue_of", lambda _: "x-reports"),
-        "unit/asya/tasks/reporting/aws/test_required_reports.py::test_ends_and_pauses_go_to_a_queue_of_their_own",
+        substitute(report_sender, "queue_of", lambda _: "x-reports"),
+        "unit/asya/tasks/reporting/aws/test_report_sender_required_reports.py::test_ends_and_pauses_go_to_a_queue_of_their_own",
     ),
 )

@@ -14,10 +14,9 @@ from asya.gateway.lambdas import report_queues
 from asya.gateway.lambdas.report_queues import Writes
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
-from asya.sidecar.aws.deduplication import CompletedHops
-from asya.sidecar.aws.frame_buffer import FrameBuffer
-from asya.sidecar.lambdas import preflight
-from asya.tasks.reporting.aws.required_reports import RequiredReports
+from asya.sidecar.aws.hop_records import CompletedHops, FrameBuffer
+from asya.sidecar.lambdas import intake
+from asya.tasks.reporting.aws.report_sender import RequiredReports
 from asya.testing.services.queues import SqsClient
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 from tests.simulation.planted.replacements import resolved
@@ -125,8 +124,8 @@ MISTAKES = (
         seed=0,
     ),
     Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
-    Mistake("reads the states of a batch only once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=32),
-    Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
+    Mistake("reads the states of a batch only once", substitute(intake, "FRESH_SECONDS", float("inf")), seed=32),
+    Mistake("does not register tasks", wrap(intake, "register", lambda *_: {})),
     Mistake(
         "drops the neighbors of a refused report",
         wrap(report_queues, "read_message", _read_all_or_nothing),

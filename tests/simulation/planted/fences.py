@@ -8,11 +8,11 @@ from msgspec.structs import replace as replaced
 
 from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.capabilities.triggers import lane_changes
-from asya.capabilities.triggers.aws.slot_sender import SlotSender
-from asya.capabilities.triggers.lambdas import lane_starts, traces
+from asya.capabilities.triggers.aws.queue_senders import SlotSender
+from asya.capabilities.triggers.lambdas import starts, triggers
 from asya.capabilities.triggers.lanes import Lane
 from asya.capabilities.triggers.operators import backfill
-from asya.heavy.aws.run_slots import RunSlot, RunSlots
+from asya.heavy.aws.start_limits import RunSlot, RunSlots
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts import idempotency
 from asya.tasks.starts.aws import idempotency_keys
@@ -101,7 +101,7 @@ MISTAKES = (
     found_by(
         "gives back the slot of a run that another process has taken",
         wrap(RunSlots, "give_back", _give_back_any),
-        "unit/asya/heavy/aws/test_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
+        "unit/asya/heavy/aws/test_start_limits_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
     ),
     found_by(
         "releases the lease that another process has on a set",
@@ -115,7 +115,7 @@ MISTAKES = (
     ),
     found_by(
         "starts everything that waits for a cancellation that no trigger performs",
-        wrap(lane_starts, "startable", lambda _, lane, __: lane.starting),
+        wrap(starts, "startable", lambda _, lane, __: lane.starting),
         f"{_DEPLOYMENTS}::test_16_a_noted_cancellation_of_a_trigger_that_cancels_no_more[3-queue]",
     ),
     found_by(
@@ -126,11 +126,11 @@ MISTAKES = (
     found_by(
         "sends late slots newest first",
         wrap(SlotSender, "send", lambda real, self, trigger, slots: real(self, trigger, list(reversed(slots)))),
-        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first[allow]",
+        "unit/asya/capabilities/triggers/lambdas/test_sweeps_slot_sweep.py::test_16_late_slots_start_oldest_first[allow]",
     ),
     found_by(
         "forgets which triggers led to a task",
-        substitute(traces, "led_by", lambda _: ()),
+        substitute(triggers, "led_by", lambda _: ()),
         f"{_CHAINS}::test_16_two_triggers_that_start_each_other_end_with_a_dead_letter_that_names_both",
     ),
     found_by(

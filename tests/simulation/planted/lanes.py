@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.capabilities.triggers import ends, lane_changes, lanes
-from asya.capabilities.triggers.aws import end_notices
-from asya.capabilities.triggers.aws.lane_checks import LaneChecks
+from asya.capabilities.triggers import lane_changes, lanes, messages
+from asya.capabilities.triggers.aws import queue_senders
 from asya.capabilities.triggers.aws.lane_store import LaneStore
+from asya.capabilities.triggers.aws.queue_senders import LaneChecks
 from asya.capabilities.triggers.lambdas import lane_queue
-from asya.capabilities.triggers.lambdas.lane_starts import LaneStarts, Performed
-from asya.capabilities.triggers.lambdas.lane_sweep import LaneSweep
+from asya.capabilities.triggers.lambdas.starts import LaneStarts, Performed
+from asya.capabilities.triggers.lambdas.sweeps import LaneSweep
 from asya.capabilities.triggers.lane_changes import Change
 from asya.capabilities.triggers.lanes import Lane, LaneFullError
 from asya.protocol.times import format_time
@@ -168,7 +168,7 @@ MISTAKES = (
     found_by(
         "orders slots by the time of their message",
         wrap(lane_queue, "entry_of", _order_by_arrival),
-        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first",
+        "unit/asya/capabilities/triggers/lambdas/test_sweeps_slot_sweep.py::test_16_late_slots_start_oldest_first",
     ),
     found_by(
         'puts 1 and "1" into one lane',
@@ -182,8 +182,8 @@ MISTAKES = (
     ),
     found_by(
         "tells lanes only about tasks that succeeded",
-        everywhere((ends, end_notices), "end_notice", _notice_of_success),
-        "unit/asya/capabilities/triggers/test_ends.py::test_16_triggers_that_wait_and_backfills_learn_of_ends",
+        everywhere((messages, queue_senders), "end_notice", _notice_of_success),
+        "unit/asya/capabilities/triggers/test_messages_ends.py::test_16_triggers_that_wait_and_backfills_learn_of_ends",
     ),
     found_by(
         "reverses the order within a batch",

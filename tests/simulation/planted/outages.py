@@ -3,7 +3,7 @@
 from typing import Any
 
 from asya.function.aws.outage_notes import OutageNotes
-from asya.function.aws.service_health import ServiceHealth
+from asya.function.aws.outages import ServiceHealth
 from asya.function.lambdas import batch
 from asya.function.lambdas.starts import Starts
 from asya.protocol.mesh_table import Actor
@@ -48,6 +48,6 @@ MISTAKES = (
     found_by(
         "notes no refusal that keeps a message",
         wrap(ServiceHealth, "end_batch", lambda real, self, *, is_kept: real(self, is_kept=False)),
-        "unit/asya/function/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
+        "unit/asya/function/aws/test_outages_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
     ),
 )

@@ -6,9 +6,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from asya.capabilities.dead_letters import redrive
-from asya.capabilities.dead_letters.aws import replay_starts
-from asya.capabilities.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
-from asya.gateway.routes import dismissals
+from asya.capabilities.dead_letters.aws import replays
+from asya.capabilities.dead_letters.aws.replays import ReplayCall, ReplayStarts
+from asya.gateway.routes import failures
 from asya.protocol import task_merge
 from asya.protocol.task import ReplayLink, TaskRecord
 from asya.tasks import cancellation, resolution
@@ -60,10 +60,10 @@ def _task_of_anybody(_real: Any, store: Any, task_id: str, _caller: Any, now: An
     return store.read(task_id, now)
 
 
-_DISMISSALS = "unit/asya/gateway/routes/test_dismissals.py"
+_DISMISSALS = "unit/asya/gateway/routes/test_failures_dismissals.py"
 _LINKS = "unit/asya/gateway/routes/test_replays_links.py"
 _RESOLUTION = "unit/asya/tasks/test_resolution.py"
-_SETS = "unit/asya/gateway/routes/test_set_replays.py"
+_SETS = "unit/asya/gateway/routes/test_replays_set_replays.py"
 
 MISTAKES = (
     found_by(
@@ -79,7 +79,7 @@ MISTAKES = (
     ),
     found_by(
         "lets any caller dismiss a failure",
-        wrap(dismissals, "visible_task", _task_of_anybody),
+        wrap(failures, "visible_task", _task_of_anybody),
         f"{_DISMISSALS}::test_only_failures_of_ones_own_are_dismissed",
     ),
     found_by(
@@ -110,17 +110,17 @@ MISTAKES = (
     ),
     found_by(
         "removes the link of the call that has taken over a replay",
-        wrap(replay_starts, "unlinked", _unlink_any_replay),
+        wrap(replays, "unlinked", _unlink_any_replay),
         f"{_LINKS}::test_a_call_that_is_refused_late_leaves_the_link_of_another_one",
     ),
     found_by(
         "marks the replay of another call as sent",
-        wrap(replay_starts, "completed", _complete_any),
+        wrap(replays, "completed", _complete_any),
         f"{_LINKS}::test_a_slow_call_completes_no_link_of_another_one",
     ),
     found_by(
         "never completes the link of a replay",
-        substitute(replay_starts, "completed", lambda old, _: old),
+        substitute(replays, "completed", lambda old, _: old),
         f"{_LINKS}::test_the_old_task_names_its_replay_and_the_replay_names_it",
     ),
     found_by(

@@ -8,13 +8,11 @@ from typing import Any
 
 import msgspec
 
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
-from asya.protocol.envelope import NULL
-from asya.protocol.route import Route
-from asya.senders.aws.owner_claims import OwnerClaims
+from asya.protocol.envelope import NULL, Route
+from asya.senders.aws.entry_items import OwnerClaims
 from asya.sidecar import arrival, outcome
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 from tests.simulation.planted.replacements import change_headers

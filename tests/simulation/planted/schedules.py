@@ -7,17 +7,16 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.capabilities.triggers import due_slots, occurrences, slots
+from asya.capabilities.triggers import occurrences, slots, webhooks
+from asya.capabilities.triggers.aws.queue_senders import SlotSender
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
-from asya.capabilities.triggers.aws.slot_sender import SlotSender
-from asya.capabilities.triggers.lambdas import backfill_runner, slot_sweep, triggers
-from asya.capabilities.triggers.operators import backfill, backfill_request
+from asya.capabilities.triggers.lambdas import backfill_runner, sweeps, triggers
+from asya.capabilities.triggers.operators import backfill, requests
 from asya.capabilities.triggers.operators.backfill import Backfill, Step
 from asya.capabilities.triggers.sources import new_objects
 from asya.capabilities.triggers.sources.new_objects import NewObject
-from asya.capabilities.triggers.webhooks import identity
-from asya.capabilities.triggers.webhooks.signatures import SignedRequest
-from asya.gateway.triggers import backfill_routes
+from asya.capabilities.triggers.webhooks import SignedRequest
+from asya.gateway.triggers import routes
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Patch, everywhere, found_by, substitute, wrap
 
@@ -156,7 +155,7 @@ MISTAKES = (
     found_by(
         "notes slots before it sends them",
         _note_before_sending(),
-        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep_order.py::test_16_slots_are_sent_before_they_are_noted",
+        "unit/asya/capabilities/triggers/lambdas/test_sweeps_slot_sweep_order.py::test_16_slots_are_sent_before_they_are_noted",
     ),
     found_by(
         "overwrites states that another process has changed",
@@ -171,33 +170,33 @@ MISTAKES = (
     ),
     found_by(
         "starts slots of a paused trigger",
-        everywhere((due_slots, slot_sweep), "decide", _decide_while_paused),
-        "unit/asya/capabilities/triggers/test_due_slots.py::test_16_slots_while_paused_are_neither_due_nor_missed",
+        everywhere((slots, sweeps), "decide", _decide_while_paused),
+        "unit/asya/capabilities/triggers/test_slots_due_slots.py::test_16_slots_while_paused_are_neither_due_nor_missed",
     ),
     found_by(
         "loses the slots that a sweep leaves to the next one",
-        everywhere((due_slots, slot_sweep), "decide", _decide_up_to_now),
-        "unit/asya/capabilities/triggers/test_due_slots.py::test_16_one_sweep_sends_a_bounded_number_of_slots",
+        everywhere((slots, sweeps), "decide", _decide_up_to_now),
+        "unit/asya/capabilities/triggers/test_slots_due_slots.py::test_16_one_sweep_sends_a_bounded_number_of_slots",
     ),
     found_by(
         "misses a slot at the end of catch_up",
-        everywhere((due_slots, slot_sweep), "decide", _miss_the_oldest),
-        "unit/asya/capabilities/triggers/test_due_slots.py::test_16_late_slots_are_due_within_catch_up_oldest_first",
+        everywhere((slots, sweeps), "decide", _miss_the_oldest),
+        "unit/asya/capabilities/triggers/test_slots_due_slots.py::test_16_late_slots_are_due_within_catch_up_oldest_first",
     ),
     found_by(
         "continues with the slots of the former schedule",
-        substitute(due_slots, "schedule_digest", lambda _: "same"),
-        "unit/asya/capabilities/triggers/test_due_slots.py::test_16_a_changed_schedule_begins_now",
+        substitute(slots, "schedule_digest", lambda _: "same"),
+        "unit/asya/capabilities/triggers/test_slots_due_slots.py::test_16_a_changed_schedule_begins_now",
     ),
     found_by(
         "sends slots that are due together newest first",
         wrap(SlotSender, "send", _send_one_by_one),
-        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first",
+        "unit/asya/capabilities/triggers/lambdas/test_sweeps_slot_sweep.py::test_16_late_slots_start_oldest_first",
     ),
     found_by(
         "notes slots that SQS has not taken",
         wrap(SlotSender, "send", _ignore_errors),
-        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep_order.py::test_16_slots_that_sqs_refuses_are_sent_by_the_next_sweep",
+        "unit/asya/capabilities/triggers/lambdas/test_sweeps_slot_sweep_order.py::test_16_slots_that_sqs_refuses_are_sent_by_the_next_sweep",
     ),
     found_by(
         "runs one task too many of a backfill at a time",
@@ -221,17 +220,17 @@ MISTAKES = (
     ),
     found_by(
         "does not count the first slot of a backfill",
-        wrap(backfill_request, "slots_between", _first_is_exclusive),
-        "unit/asya/capabilities/triggers/operators/test_backfill_request.py::test_16_a_range_of_one_moment_has_its_slot",
+        wrap(requests, "slots_between", _first_is_exclusive),
+        "unit/asya/capabilities/triggers/operators/test_requests_backfill_request.py::test_16_a_range_of_one_moment_has_its_slot",
     ),
     found_by(
         "keeps the count of failures when a backfill is resumed",
-        everywhere((backfill, backfill_routes), "resumed", _resume_without_more_failures),
+        everywhere((backfill, routes), "resumed", _resume_without_more_failures),
         "unit/asya/capabilities/triggers/operators/test_backfill.py::test_16_failures_stop_it_and_resume_allows_as_many_again",
     ),
     found_by(
         "cancels a backfill that is done",
-        everywhere((backfill, backfill_routes), "canceled", _cancel_what_is_done),
+        everywhere((backfill, routes), "canceled", _cancel_what_is_done),
         "unit/asya/capabilities/triggers/operators/test_backfill.py::test_16_one_that_is_done_stays_so",
     ),
     found_by(
@@ -241,13 +240,13 @@ MISTAKES = (
     ),
     found_by(
         "ends a day of a backfill in UTC",
-        wrap(backfill_request, "read_end", _day_in_utc),
-        "unit/asya/capabilities/triggers/operators/test_backfill_request.py::test_16_a_day_begins_and_ends_at_midnight_of_the_zone",
+        wrap(requests, "read_end", _day_in_utc),
+        "unit/asya/capabilities/triggers/operators/test_requests_backfill_request.py::test_16_a_day_begins_and_ends_at_midnight_of_the_zone",
     ),
     found_by(
         "begins a day of a backfill in UTC",
-        wrap(backfill_request, "read_start", _day_in_utc),
-        "unit/asya/capabilities/triggers/operators/test_backfill_request.py::test_16_a_backfill_has_the_slots_of_its_days_in_the_zone",
+        wrap(requests, "read_start", _day_in_utc),
+        "unit/asya/capabilities/triggers/operators/test_requests_backfill_request.py::test_16_a_backfill_has_the_slots_of_its_days_in_the_zone",
     ),
     found_by(
         "reuses the keys of the schedule for slots that a backfill repeats",
@@ -262,7 +261,7 @@ MISTAKES = (
     found_by(
         "starts occurrences of a paused trigger",
         substitute(triggers, "heeds_pause", lambda _: False),
-        "unit/asya/gateway/triggers/test_trigger_routes.py::test_16_events_of_a_pause_are_kept_as_dead_letters",
+        "unit/asya/gateway/triggers/test_routes_trigger_routes.py::test_16_events_of_a_pause_are_kept_as_dead_letters",
     ),
     found_by(
         "gives up a message during a deployment",
@@ -287,11 +286,11 @@ MISTAKES = (
     found_by(
         "takes webhooks that were signed long ago",
         substitute(SignedRequest, "is_recent", _any_time),
-        "unit/asya/capabilities/triggers/webhooks/test_signatures.py::test_16_a_signed_time_is_five_minutes_from_now_at_most",
+        "unit/asya/capabilities/triggers/test_webhooks_signatures.py::test_16_a_signed_time_is_five_minutes_from_now_at_most",
     ),
     found_by(
         "gives a repeated webhook another key",
-        substitute(identity, "occurrence_key", _by_content),
-        "unit/asya/capabilities/triggers/webhooks/test_identity.py::test_16_a_repetition_with_a_new_time_has_the_same_key",
+        substitute(webhooks, "occurrence_key", _by_content),
+        "unit/asya/capabilities/triggers/test_webhooks_identity.py::test_16_a_repetition_with_a_new_time_has_the_same_key",
     ),
 )

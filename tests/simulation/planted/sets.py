@@ -9,14 +9,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.capabilities.fan_in.aws.slice_store import SliceStore
 from asya.capabilities.fan_in.lambdas import fan_in, set_coordinator
-from asya.capabilities.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.capabilities.fan_in.lambdas.fan_in import SliceCounter, StoredSlice
 from asya.capabilities.fan_in.lambdas.set_coordinator import SetCoordinator
-from asya.capabilities.fan_in.lambdas.sweep import FanInSweep
+from asya.capabilities.fan_in.lambdas.wiring import FanInSweep
 from asya.capabilities.fan_in.sets import Decision
 from asya.ends.lambdas import ends
 from asya.function.aws.outbox import Outbox
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol import headers
 from asya.protocol.slices import SetDue, decode_message
 from tests.simulation.mistake import Mistake, found_by, substitute, wrap

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from asya.capabilities.pauses import waiting
 from asya.capabilities.pauses.aws import held_envelopes
 from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes, WaitKey
-from asya.capabilities.pauses.lambdas import retry_wait, wait_release
-from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
+from asya.capabilities.pauses.lambdas import wait
+from asya.capabilities.pauses.lambdas.wait import WaitReleases
 from asya.protocol import task_merge
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
@@ -75,7 +75,7 @@ MISTAKES = (
     _at_waits(
         "sends what waits before it is due",
         (
-            substitute(wait_release, "is_due", lambda wait, _: wait is not None and not wait.is_sent),
+            substitute(wait, "is_due", lambda wait, _: wait is not None and not wait.is_sent),
             wrap(PausedTasks, "due_waits", _due_an_hour_early),
         ),
     ),
@@ -94,12 +94,12 @@ MISTAKES = (
     ),
     found_by(
         "holds all attempts of a retry under one key",
-        wrap(retry_wait, "WaitKey", _of_any_attempt),
+        wrap(wait, "WaitKey", _of_any_attempt),
         f"{_WAITS}/test_retry_wait.py::test_each_attempt_has_a_wait_of_its_own",
     ),
     found_by(
         "marks a later wait as sent",
-        wrap(wait_release, "as_sent", _mark_any),
+        wrap(wait, "as_sent", _mark_any),
         f"{_WAITS}/test_wait_release.py::test_a_slow_sweep_marks_no_later_wait_as_sent",
     ),
     found_by(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from asya import registry
-from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
+from asya.capabilities.operations.aws.mesh_numbers import ActorMetrics
 from asya.monitoring import AWS_METRICS, Alarm, Metric, Of, Series, Threshold, Total
 from asya.testing.services.functions import QuietTelemetry
 from asya.testing.services.process import Process

@@ -13,7 +13,7 @@ from asya.needs import Items, Keys, Need, Objects
 from tests.paths import PROJECT
 
 CODE = ("functions/asya", "infra", "asya_cli")
-CONSTANTS = {f"functions/asya/{module}.py" for module in ("protocol/keys", "protocol/job_runs", "ends/result_index")}
+CONSTANTS = {f"functions/asya/{module}.py" for module in ("protocol/keys", "protocol/job_runs", "ends/results")}
 DECLARED = registry.PRODUCT.capabilities
 NEEDS: list[Need] = [need for capability in DECLARED for function in capability.functions for need in function.needs]
 

@@ -22,7 +22,7 @@ import typer.main
 from asya.capabilities.operations.mesh_numbers import ActorNumbers, MeshNumbers, RunNumbers
 from asya.client.operations import Operations
 from asya.protocol.times import parse_time
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from asya_cli.clock import using
 from asya_cli.job import mesh_runs
 from asya_cli.main import app

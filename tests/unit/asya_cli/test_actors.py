@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from asya.capabilities.operations.mesh_numbers import ActorNumbers, CircuitState, OpenCircuit, RunNumbers
-from asya.capabilities.operations.queue_readers import Unread
+from asya.capabilities.operations.mesh_numbers import ActorNumbers, CircuitState, OpenCircuit, RunNumbers, Unread
 from asya_cli.actors import explanations, states
 
 UNREAD = Unread(

@@ -15,10 +15,10 @@ from botocore.exceptions import ResponseStreamingError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from asya.client import objects
+from asya.client import resources
 from asya.client.errors import MeshError
 from asya.client.mesh_client import MeshClient
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.main import app
 from asya_cli.options import MeshOptions
@@ -147,7 +147,7 @@ def test_a_file_stays_whole_when_the_reading_breaks_off(
         def read(self, size: int | None = -1) -> bytes:
             raise ResponseStreamingError(error="reset")
 
-    monkeypatch.setattr(objects, "open_object", lambda *_: Broken())
+    monkeypatch.setattr(resources, "open_object", lambda *_: Broken())
     file = tmp_path / "report.html"
     file.write_text("old")
     error = run("get", "report.html", str(file)).exception

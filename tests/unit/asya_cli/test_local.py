@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.main import app
-from asya_local.connection import LocalConnection
+from asya_local.state_folder import LocalConnection
 
 MESH = "namespace: shop\njobs: jobs\nactors:\n  clean: {spark: {job: clean.clean}}\n"
 JOB = "def clean(spark, payload):\n    spark.stop()\n"

@@ -24,7 +24,7 @@ from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
-from asya.tasks.timeline import TimelineEntry
+from asya.tasks.listing import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli import logs as logs_module
 from asya_cli.clock import using

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 
 from asya_infra.mesh_file import load_mesh
 from asya_local import installation
+from asya_local.deployment import Snapshot
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
 from asya_local.servers import Servers
-from asya_local.snapshots import Snapshot
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
-from tests.unit.asya_local.test_snapshots import CONNECTION, SERVERS
+from tests.unit.asya_local.test_deployment_snapshots import CONNECTION, SERVERS
 
 MESH = "namespace: shop\nactors:\n  check: {handler: orders.check}\n"
 

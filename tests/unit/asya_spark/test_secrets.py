@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
+from asya_spark.attempt import Result
 from asya_spark.calls.errors import JobError
 from asya_spark.journal import Journal
-from asya_spark.results import Result
 from asya_spark.secrets import SecretError, Secrets, connector
 from tests.doubles.secret_stores import SecretStores, service_error
 

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from asya.protocol import headers, names
 from asya.protocol.codec import decode, encode
+from asya.protocol.envelope import Route, progress_percent
 from asya.protocol.mesh_table import Policy, Resiliency, Sink
-from asya.protocol.route import Route, progress_percent
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
-from asya.tasks.reporting.callback import callback_url
+from asya.tasks.reporting.report_messages import callback_url
 from asya.tasks.task_state import TaskState
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event

@@ -10,7 +10,7 @@ import pytest
 
 from asya.capabilities.legacy.envelopes import read_envelope
 from asya.protocol import names
-from asya.protocol.route import Route, progress_percent
+from asya.protocol.envelope import Route, progress_percent
 from tests.doubles.envelopes import message
 from tests.unit.design_documents.conftest import MakePipeline
 

@@ -13,9 +13,9 @@ import pytest
 
 from asya.capabilities.legacy.envelopes import read_envelope
 from asya.ends.lambdas.wiring import build_end_actor, build_sump
+from asya.protocol.envelope import Route
 from asya.protocol.keys import result_key
 from asya.protocol.mesh_table import Actor, Sink
-from asya.protocol.route import Route
 from asya.runtime.load import LoadError, load
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.codec import decode, encode
-from asya.protocol.route import Route
+from asya.protocol.envelope import Route
 from tests.unit.design_documents.conftest import MakePipeline
 
 ENVELOPE = {

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from asya.capabilities.legacy.envelopes import read_envelope
-from asya.function.delivery import Diversion
+from asya.function.hop import Diversion
 from asya.protocol import ids
 from asya.protocol.codec import decode
-from asya.protocol.route import Route
+from asya.protocol.envelope import Route
 from asya.sidecar import arrival, outcome
 from tests.doubles.envelopes import NOW, arrival_of, hop, mesh, message
 from tests.unit.design_documents.conftest import MakePipeline

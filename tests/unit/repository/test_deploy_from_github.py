@@ -21,7 +21,7 @@ PAGE = (PROJECT / "docs" / "how-to" / "deploy-from-github.md").read_text()
 CALLERS = [
     *sorted((PROJECT / "infra" / "asya_infra" / "deployment").glob("*.py")),
     PROJECT / "infra" / "asya_infra" / "preflight" / "read_account.py",
-    PROJECT / "asya_cli" / "smoke" / "alarm_topics.py",
+    PROJECT / "asya_cli" / "smoke" / "steps.py",
     PROJECT / "asya_cli" / "contracts" / "earlier.py",
 ]
 # Calls whose permission has another name.

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from asya_infra.permissions.key_policy import account_statement, service_statements
+from asya_infra.permissions.encryption import account_statement, service_statements
 from asya_infra.timings import DATA_KEY_REUSE_MINUTES, DLQ_RETENTION_DAYS, QUEUE_RETENTION_DAYS
 from tests.paths import PROJECT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asya.capabilities.a2a.routes.errors import REASONS as RPC_REASONS
+from asya.capabilities.a2a.routes.calls import REASONS as RPC_REASONS
 from asya.capabilities.mcp import types as mcp_types
 from asya.client import errors as client_errors
 from asya.function.aws.outbox import REFUSALS

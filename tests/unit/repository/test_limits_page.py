@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
-from asya.gateway.routes.tool_calls import WAIT_SECONDS
+from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.gateway.routes.tools import WAIT_SECONDS
 from asya.protocol.mesh_keys import LONGEST_TIMEOUT
 from asya.protocol.mesh_table import Retention
 from asya.runtime.fan_out import MAX_ITEMS

@@ -18,7 +18,7 @@ BUILT_BY = {
     "DynamoTaskStore": ["tasks/aws/stored_tasks.py"],
     "TaskIndex": ["tasks/aws/stored_tasks.py"],
     # The command has no function.
-    "ClaimCheck": ["client/messages.py", "function/lambdas/function.py", "sidecar/lambdas/services.py"],
+    "ClaimCheck": ["client/resources.py", "function/lambdas/function.py", "sidecar/lambdas/services.py"],
 }
 
 

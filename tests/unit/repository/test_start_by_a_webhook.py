@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
-from asya.capabilities.triggers.aws.webhook_memory import WebhookMemory
-from asya.capabilities.triggers.aws.webhook_queue import WebhookQueue
+from asya.capabilities.triggers.aws.webhook_queue import WebhookMemory, WebhookQueue
 from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
 from asya.function.aws import table
 from asya.function.lambdas.environment import REAL
@@ -26,7 +25,7 @@ from asya.tasks.aws.items import record_key
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
-from asya_local.account.keys import AccessKey
+from asya_local.account import AccessKey
 from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry

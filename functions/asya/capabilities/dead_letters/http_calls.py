@@ -40,11 +40,11 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/mesh/{id}/dismiss",
-        handler="asya.gateway.routes.dismissals.DismissalRoutes.dismiss",
+        handler="asya.gateway.routes.failures.DismissalRoutes.dismiss",
         function=names.GATEWAY_API,
         summary="Dismiss the failure of a task, with a reason, or undo that",
-        body=Named("asya.capabilities.dead_letters.dismissals.DismissRequest"),
-        answers={200: Named("asya.capabilities.dead_letters.dismissals.Dismissed")},
+        body=Named("asya.capabilities.dead_letters.settlements.DismissRequest"),
+        answers={200: Named("asya.capabilities.dead_letters.settlements.Dismissed")},
         errors=(400, 404, 409),
     ),
     ApiCall(

@@ -7,16 +7,14 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from asya.ends.ending import as_canceled, end_position, failed_child, with_end_status
-from asya.function.delivery import Delivery
-from asya.function.hop import Arrival
+from asya.function.hop import Arrival, Delivery
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError
-from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import COUNT_LIMIT, TaskEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.route import Route
 from asya.protocol.slices import decode_message
 from asya.protocol.status import TERMINAL_PHASES
 from asya.protocol.task import TaskRecord

@@ -12,7 +12,7 @@ from asya.stores import Prefix
 FUNCTIONS = (
     Function(
         name=names.DLQ,
-        entry_point="asya.capabilities.dead_letters.lambdas.wiring.dlq",
+        entry_point="asya.capabilities.dead_letters.lambdas.dlq.dlq",
         # An alarm fires for the first message only, and minutes later. The schedule finds each message within two minutes.
         called_by=Schedule(
             minutes=1, rule="dlq-sweep", checks="the dead letters", without="dead letters are not reported"

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.targets import TargetError, check_target, overrides
 from asya.protocol import headers, status
-from asya.protocol.api_errors import ApiError
+from asya.protocol.api_errors import ApiError, read_body
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PREFIX, safe_segment
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.request_bodies import read_body
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from asya.capabilities.dead_letters.replay import RepeatedSlices, ReplayRequest, ReplayStart, replay_envelope
-from asya.capabilities.fan_in.repeats import SetRepeat, fan_out_position
-from asya.capabilities.fan_in.sets import ORIGIN, SetState
+from asya.capabilities.fan_in.sets import ORIGIN, SetRepeat, SetState, fan_out_position
 from asya.function.targets import actual_actor
 from asya.protocol import headers, ids
 from asya.protocol.api_errors import ApiError

@@ -7,7 +7,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/mesh/{id}/set",
-        handler="asya.gateway.routes.task_sets.TaskSetRoutes.of_task",
+        handler="asya.gateway.routes.tasks.TaskSetRoutes.of_task",
         function=names.GATEWAY_API,
         summary="Read the set of slices that a task waits for, with the slices that are missing",
         answers={200: Named("asya.capabilities.fan_in.set_view.TaskSet")},

@@ -1,8 +1,11 @@
-"""Decides whether a set of slices waits, merges or fails, and builds the envelope that leaves it (`protocol §9`).
+"""Decides whether a set of slices waits, merges or fails, and repeats fan-outs (`protocol §9`, `§12.set`).
 
 A decision depends on the state of the set alone. Messages about a set (a slice, an end, a timeout check) therefore give the
 same result in any order and any number of times. A decision is saved before anything is sent. The envelope is built from the
 decision and the stored slices, so a repeated attempt sends the same bytes.
+
+For a repeated fan-out the gateway records where the frames are. It sends an envelope to the fan-in actor, which sends
+the slices again.
 """
 
 from collections.abc import Mapping
@@ -14,17 +17,16 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError
-from asya.protocol import headers, names, status
+from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
-from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
-from asya.protocol.insertion import insert
 from asya.protocol.mesh_table import FanIn
-from asya.protocol.slices import TOO_MANY_SLICES, SliceHeader, enclosing_header, slice_header
+from asya.protocol.raw_values import insert
+from asya.protocol.slices import TOO_MANY_SLICES, SliceHeader, decode_header, enclosing_header, slice_header
 from asya.protocol.status import Reason
 from asya.protocol.times import format_time, parse_time
 from asya.sidecar import outcome
@@ -218,3 +220,79 @@ def _end(origin: Hop, final_status: status.Status) -> Delivery:
 def _leave_set(envelope: Envelope) -> Envelope:
     """The envelope with the slice header of the enclosing set, or with none."""
     return envelope.with_headers({headers.FAN_IN: enclosing_header(envelope)})
+
+
+class SetRepeat(msgspec.Struct, frozen=True, kw_only=True):
+    """The fan-out that a new set repeats.
+
+    Attributes:
+        origin_id: the envelope that was fanned out, in this `generation`.
+        position: the position of the hop that fanned out, in the route of the old and of the new origin.
+        keeps_results: whether the stored results of the old set are copied; otherwise every slice runs again.
+    """
+
+    origin_id: str
+    generation: int
+    position: int
+    keeps_results: bool = False
+
+    @property
+    def set_id(self) -> str:
+        """The id of the old set."""
+        return ids.set_id(self.origin_id, self.generation, self.position)
+
+
+def is_repeat(envelope: Envelope) -> bool:
+    """Whether an envelope asks its fan-in actor to repeat a fan-out."""
+    return headers.SET_REPEAT in envelope.headers
+
+
+def fan_out_position(envelope: Envelope) -> int:
+    """The position of the hop whose fan-out has sent slice 0 to the fan-in actor of this envelope."""
+    return envelope.route.position - 1
+
+
+def new_set_id(envelope: Envelope) -> str:
+    """The id of the set that an envelope at its fan-in actor opens again."""
+    return ids.set_id(envelope.id, envelope.generation, fan_out_position(envelope))
+
+
+def record_id(envelope: Envelope) -> str:
+    """The id under which the gateway records what the envelope repeats; a redrive, in a later generation, keeps it."""
+    return ids.set_id(envelope.id, 0, fan_out_position(envelope))
+
+
+def fan_out_hop(hop: Hop) -> Hop:
+    """The hop that fans out again: the envelope one position earlier, before its frames leave."""
+    route = hop.envelope.route
+    if not route.prev:
+        raise TargetError(f"{hop.envelope.id} cannot repeat a fan-out: no actor comes before {hop.actor!r}")
+    before = replace(hop.envelope, route=Route(route.prev[:-1], route.prev[-1], ()))
+    return replace(hop, envelope=before.with_headers({headers.SET_REPEAT: None}))
+
+
+def kept_hop(envelope: Envelope, repeat: SetRepeat) -> Envelope:
+    """An envelope that names the hop of the kept frames: its id, generation and position."""
+    route = Route(envelope.route.prev[: repeat.position], "", ())
+    generation = repeat.generation or None
+    return replace(envelope, id=repeat.origin_id, route=route).with_headers({headers.GENERATION: generation})
+
+
+def repeated_frames(frames: list[Frame], set_id: str, origin_id: str) -> list[Frame]:
+    """The frames of a fan-out, as slices of a new set.
+
+    Raises:
+        TargetError: they are not the slices of a fan-out.
+    """
+    return [_repeated(frame, set_id, origin_id) for frame in frames]
+
+
+def _repeated(frame: Frame, set_id: str, origin_id: str) -> Frame:
+    try:
+        header = decode_header(frame.headers.get(headers.FAN_IN))
+    except ValueError as error:
+        raise TargetError(str(error)) from None
+    if header is None:
+        raise TargetError("the kept frames are not those of a fan-out")
+    changed = replace(header, set_id=set_id, origin_id=origin_id)
+    return replace(frame, headers={**frame.headers, headers.FAN_IN: Raw(msgspec.json.encode(changed))})

@@ -10,8 +10,7 @@ from msgspec import Raw
 
 from asya.protocol import ids
 from asya.protocol.codec import Members, ParseError, decode, id_of
-from asya.protocol.envelope import Envelope
-from asya.protocol.route import Route
+from asya.protocol.envelope import Envelope, Route
 
 _SHAPES = ("actors", "steps")
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])

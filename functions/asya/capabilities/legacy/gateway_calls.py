@@ -19,7 +19,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.events import EVENT_LIMIT, TaskEvent
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.event_batch import BatchError
+from asya.tasks.received_reports import BatchError
 from asya.tasks.view import TaskView
 
 

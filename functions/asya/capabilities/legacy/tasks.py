@@ -1,17 +1,20 @@
 """Converts tasks and reports to and from the legacy forms (`protocol §14`: `/envelopes/{id}`, `/jobs/{id}`).
 
 The legacy statuses include neither pauses nor cancellation: a paused task is running, and a canceled task has failed.
+
+Legacy sidecars write the route as `prev`, `curr` and `next` beside the other fields, or leave it out, and an error as text.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import MESSAGE_LIMIT, ErrorInfo
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, Progress, TaskEvent
-from asya.protocol.route import Route
-from asya.tasks.event_batch import BatchError, batch_error
+from asya.protocol.events import INLINE_RESULT_LIMIT, PROGRESS_STATUSES, EventData, Progress, TaskEvent
+from asya.tasks.received_reports import BatchError, batch_error
 from asya.tasks.view import TaskView
 
 EnvelopeStatus = Literal["pending", "running", "succeeded", "failed", "unknown"]
@@ -215,3 +218,78 @@ def _read(decoder: "msgspec.json.Decoder[LegacyReport]", body: bytes) -> "Legacy
         raise batch_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BatchError(f"the body is not valid JSON: {error}") from None
+
+
+_FLAT = ("prev", "curr", "next")
+_object_decoder = msgspec.json.Decoder(dict[str, Raw])
+_text_decoder = msgspec.json.Decoder(str)
+
+
+class _TextError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An error without a type."""
+
+    message: str
+
+
+_error_decoder = msgspec.json.Decoder(str | _TextError)
+
+
+def upgrade_data(data: Raw, status: str | None, route: Callable[[], Route | None]) -> Raw:
+    """Return the data of a status report with its route and its error as the protocol has them.
+
+    What is of no legacy form, or malformed, stays as it is, so that the reader of reports refuses it by its own name.
+
+    Args:
+        data: the data of the report.
+        status: its status.
+        route: reads the route of the task, which a progress report without a route is about.
+    """
+    try:
+        members = _object_decoder.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return data
+    given = dict(members)
+    if "route" not in members and all(name in members for name in _FLAT):
+        members["route"] = _encode({name: members[name] for name in _FLAT})
+        members.setdefault("actor", members["curr"])
+    if status in PROGRESS_STATUSES and "route" not in members:
+        found = _about(route(), _text_or_none(members.get("actor")))
+        if found is not None:
+            members["route"] = _encode(found)
+            members.setdefault("actor", _encode(found.curr))
+    if (error := _error(members.get("error"))) is not None:
+        members["error"] = error
+    return data if members == given else _encode(members)
+
+
+def _about(route: Route | None, actor: str | None) -> Route | None:
+    """The route at the hop of an actor that it has once, else at the hop of the task; None without any hop."""
+    if route is None:
+        return None
+    actors = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
+    if not actors:
+        return None
+    at = actors.index(actor) if actor is not None and actors.count(actor) == 1 else min(route.position, len(actors) - 1)
+    return Route(actors[:at], actors[at], actors[at + 1 :])
+
+
+def _error(raw: Raw | None) -> Raw | None:
+    """The error of a report that has its text alone; None for any other."""
+    if raw is None:
+        return None
+    try:
+        error = _error_decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    return _encode(ErrorInfo(type="Error", message=error if isinstance(error, str) else error.message))
+
+
+def _text_or_none(raw: Raw | None) -> str | None:
+    try:
+        return _text_decoder.decode(raw) if raw is not None else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _encode(value: object) -> Raw:
+    return Raw(msgspec.json.encode(value))

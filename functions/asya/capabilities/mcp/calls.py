@@ -1,17 +1,25 @@
-"""Calls the tools of the mesh file and the gateway's own tools (`protocol §13`, `POST /mcp`)."""
+"""Calls the tools of the mesh file and the gateway's own, and cancels calls (`protocol §13`, `POST /mcp`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta as Limits
 from msgspec import Raw
 
-from asya.capabilities.mcp.listed_schemas import unwrapped
-from asya.capabilities.mcp.pause import input_required, read_answers, read_request_state, supports_form
-from asya.capabilities.mcp.results import TaskLinks, cancel_result, tool_result
+from asya.capabilities.mcp.results import (
+    TaskLinks,
+    cancel_result,
+    input_required,
+    read_answers,
+    read_request_state,
+    supports_form,
+    tool_result,
+)
+from asya.capabilities.mcp.tools import unwrapped
 from asya.capabilities.mcp.types import (
     CANCEL_TOOL,
     RESUME_TOOL,
@@ -22,14 +30,17 @@ from asya.capabilities.mcp.types import (
     ToolResult,
 )
 from asya.capabilities.pauses.resume_input import InvalidInputError
+from asya.function.lambdas.environment import Environment
 from asya.gateway.access import Caller
+from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
-from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
+from asya.gateway.routes.tools import ToolCalls, status_url, stream_url
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.starts.submission import Origin
 from asya.tasks.starts.tools import ToolInvocation
@@ -170,3 +181,48 @@ def _arguments(call: ToolCall, kind: type[_Arguments]) -> _Arguments:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         problem = f"arguments of {call.params.name!r}: {error}"
         raise ApiError(400, "invalid_arguments", problem, "arguments") from None
+
+
+WAIT_SECONDS = 5.0
+"""Seconds to wait for a request that is on its way to another instance."""
+_POLL_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class McpCancellation:
+    """Finds the task of a request and cancels it."""
+
+    starter: TaskStarter
+    cancels: CancelRoutes
+    slots: WaitSlots
+    environment: Environment
+
+    def cancel(self, key: str, caller: Caller, now: datetime) -> None:
+        """Cancel the task that an idempotency key started; a key without a task has no effect.
+
+        Only the wait for a request on its way takes slots: a caller without a free one may still cancel a call.
+
+        Raises:
+            ApiError: 503 if the request to stop its job runs could not be sent; 429 if no call may wait.
+            TaskStoreError: If the table cannot be read or written.
+        """
+        if self._try_cancel(key, caller, now):
+            return
+        with self.slots.hold(caller.principal, now):
+            deadline = self.environment.monotonic() + WAIT_SECONDS
+            while self.environment.monotonic() < deadline:
+                self.environment.sleep(_POLL_SECONDS)
+                if self._try_cancel(key, caller, now):
+                    return
+
+    def _try_cancel(self, key: str, caller: Caller, now: datetime) -> bool:
+        task_id = self.starter.task_of(caller.principal, key)
+        if task_id is None:
+            return False
+        try:
+            self.cancels.cancel(task_id, caller, now)
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True

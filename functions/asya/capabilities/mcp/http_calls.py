@@ -11,7 +11,7 @@ CALLS = (
         function=names.GATEWAY_API,
         summary="Send a message of Model Context Protocol (streamable HTTP)",
         group="mcp",
-        body=Named("asya.gateway.lambdas.api_types.Message"),
+        body=Named("asya.gateway.lambdas.openapi.Message"),
         answers={
             200: Named("asya.gateway.json_rpc.Success"),
             202: None,

@@ -6,43 +6,134 @@ the request id, so a repeated call and a cancellation both find the task.
 """
 
 import hashlib
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
 
-from asya.capabilities.mcp import http as mcp_http
 from asya.capabilities.mcp import types as mcp
-from asya.capabilities.mcp.calls import CallResult, McpCalls, ToolCall
-from asya.capabilities.mcp.cancel import McpCancellation
-from asya.capabilities.mcp.progress import ProgressNotifications
-from asya.capabilities.mcp.results import error_result
+from asya.capabilities.mcp.calls import CallResult, McpCalls, McpCancellation, ToolCall
+from asya.capabilities.mcp.results import ProgressNotifications, error_result
 from asya.capabilities.mcp.revision import McpRequest, decode_params, read_request, require_supported
 from asya.capabilities.mcp.tools import INSTRUCTIONS, tool_list
+from asya.capabilities.mcp.types import SESSION_HEADER
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.failures import public_error, with_request_id
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.preferences import preferred_wait
-from asya.gateway.http.router import Request, Response, check_size, required_identity
+from asya.gateway.http.router import (
+    Request,
+    Response,
+    TextBody,
+    check_size,
+    preferred_wait,
+    public_error,
+    required_identity,
+    with_request_id,
+)
 from asya.gateway.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    Failure,
+    MessageId,
     RpcError,
     RpcMessage,
+    RpcNotification,
     Success,
     read,
 )
-from asya.gateway.routes.tool_calls import wait_seconds
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import ResumeRoutes
+from asya.gateway.routes.tools import ToolCalls, wait_seconds
 from asya.protocol.api_errors import ApiError
+from asya.protocol.exact_json import encode_json
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.starts.tools import InvalidArgumentsError
+
+JSON, EVENTS = "application/json", "text/event-stream"
+_SESSION = re.compile(r"[!-~]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedTypes:
+    """The media types that a client accepts."""
+
+    json: bool
+    events: bool
+
+
+def require_same_origin(request: Request) -> None:
+    """Reject a request from a page of another site, which could use the browser's network access.
+
+    Raises:
+        ApiError: 403 if the header `Origin` names another host.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and _host(origin) != _host(request.base_url):
+        problem = f"pages of {origin[:200]!r} may not call this API; call it from its own origin or without a browser"
+        raise ApiError(403, "forbidden_origin", problem, "Origin")
+
+
+def accepted_types(request: Request) -> AcceptedTypes:
+    """Return the media types of the header `Accept`; all types without it.
+
+    Raises:
+        ApiError: 406 if the client accepts neither JSON nor events.
+    """
+    accept = request.headers.get("accept", "*/*")
+    names = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    types = AcceptedTypes(
+        json=not names.isdisjoint({JSON, "application/*", "*/*"}),
+        events=not names.isdisjoint({EVENTS, "text/*", "*/*"}),
+    )
+    if not (types.json or types.events):
+        raise ApiError(406, "not_acceptable", f"a response is {JSON} or {EVENTS}; accept one of them", "Accept")
+    return types
+
+
+def session_id(request: Request) -> str | None:
+    """Return the session id from the client's handshake; the gateway does not store it."""
+    session = request.headers.get(SESSION_HEADER)
+    return session if session is not None and _SESSION.fullmatch(session) else None
+
+
+def idempotency_key(session: str, message_id: MessageId) -> str:
+    """Return the idempotency key of a request, which is unique within its session; a cancellation uses it too."""
+    return "mcp " + hashlib.sha256(f"{session}\n{json.dumps(message_id)}".encode()).hexdigest()
+
+
+def rpc_response(
+    message: Success | Failure, notifications: Sequence[RpcNotification], accepted: AcceptedTypes
+) -> Response:
+    """Return a response: an event stream if notifications come first or the client accepts nothing else, or JSON."""
+    if accepted.events and (notifications or not accepted.json):
+        return Response(200, TextBody(EVENTS, "".join(_event(each) for each in (*notifications, message))))
+    return Response(200, message)
+
+
+def _event(message: RpcNotification | Success | Failure) -> str:
+    # A result keeps its line breaks; the data of an event must be one line.
+    text = msgspec.json.format(encode_json(message), indent=-1).decode("utf-8")
+    return f"event: message\ndata: {text}\n\n"
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
 
 PATH = "/mcp"
 _Result = TypeVar("_Result", bound=mcp.McpResult)
@@ -78,21 +169,21 @@ class McpRoutes:
     def post(self, request: Request, now: datetime) -> Response:
         """Answer a request; a notification gets 202."""
         caller = self.access.caller(required_identity(request))
-        mcp_http.require_same_origin(request)
+        require_same_origin(request)
         check_size(request, self.mesh.gateway.max_body)
         message: RpcMessage | None = None
         try:
             message = read(request.text)
             if message.id is UNSET:
                 return self._handle_notification(message, request, caller, now)
-            accepted = mcp_http.accepted_types(request)
+            accepted = accepted_types(request)
             mcp_request = read_request(message, request.headers)
         except RpcError as error:
             return Response(400, error.to_failure(message.id if message else UNSET))
         return self._handle_request(mcp_request, request, caller, accepted, now)
 
     def _handle_request(
-        self, mcp_request: McpRequest, request: Request, caller: Caller, accepted: mcp_http.AcceptedTypes, now: datetime
+        self, mcp_request: McpRequest, request: Request, caller: Caller, accepted: AcceptedTypes, now: datetime
     ) -> Response:
         message, token = mcp_request.message, mcp_request.meta.progress_token
         progress = ProgressNotifications(token) if token is not None and accepted.events else None
@@ -116,7 +207,7 @@ class McpRoutes:
         except RpcError as error:
             return Response(_http_status(error, mcp_request), error.to_failure(message.id))
         success = Success(id=message.id, result=self._complete(result) if mcp_request.is_modern else result)
-        response = mcp_http.rpc_response(success, progress.items if progress else (), accepted)
+        response = rpc_response(success, progress.items if progress else (), accepted)
         return Response(response.status, response.content, headers)
 
     def _call_tool(
@@ -160,11 +251,11 @@ class McpRoutes:
         version = request.headers.get(mcp.VERSION_HEADER)
         if version is not None:
             require_supported(version)
-        session = mcp_http.session_id(request)
+        session = session_id(request)
         # From 2026-07-28 on there are no sessions, and a request id without one is not unique.
         if message.method == "notifications/cancelled" and session is not None and version != mcp.MODERN:
             request_id = decode_params(message, mcp.CanceledParams).request_id
-            self.cancels.cancel(mcp_http.idempotency_key(session, request_id), caller, now)
+            self.cancels.cancel(idempotency_key(session, request_id), caller, now)
         return Response(202, None)
 
     def _initialize(self, message: RpcMessage) -> mcp.InitializeResult:
@@ -195,11 +286,11 @@ class McpRoutes:
 
 
 def _key(mcp_request: McpRequest, request: Request, caller: Caller) -> IdempotencyKey | None:
-    session, request_id = mcp_http.session_id(request), mcp_request.message.id
+    session, request_id = session_id(request), mcp_request.message.id
     if mcp_request.is_modern or session is None or request_id is UNSET:
         return None
     digest = hashlib.sha256(b"mcp\n" + request.body).hexdigest()
-    return IdempotencyKey(caller.principal, mcp_http.idempotency_key(session, request_id), digest)
+    return IdempotencyKey(caller.principal, idempotency_key(session, request_id), digest)
 
 
 def _rpc_message(error: ApiError) -> str:
@@ -213,3 +304,26 @@ def _http_status(error: RpcError, mcp_request: McpRequest) -> int:
     if not mcp_request.is_modern or error.fault.code == INTERNAL_ERROR:
         return 200
     return 404 if error.fault.code == METHOD_NOT_FOUND else 400
+
+
+def build_mcp(
+    own: HttpServices,
+    *,
+    tasks: Tasks,
+    starter: TaskStarter,
+    access: AccessRules,
+    origins: Origins,
+    tool_calls: ToolCalls,
+    cancels: CancelRoutes,
+    resumes: ResumeRoutes,
+) -> McpRoutes:
+    """Build the routes of `/mcp`."""
+    return McpRoutes(
+        mesh=tool_calls.mesh,
+        access=access,
+        origins=origins,
+        calls=McpCalls(tool_calls, tasks, cancels, resumes),
+        cancels=McpCancellation(starter, cancels, tool_calls.slots, own.environment),
+        new_id=own.new_id,
+        warn=own.warn,
+    )

@@ -1,17 +1,93 @@
-"""The mesh in numbers: its actors, who sends to whom, and the settings of one actor."""
+"""The mesh in numbers: its actors, who sends to whom, whether queues are read, and the settings of one actor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
-from asya.capabilities.operations.queue_readers import Unread
 from asya.protocol import names
 from asya.protocol.mesh_table import Access, CircuitBreaker, MeshTable, Policy, Rule
 from asya.protocol.times import format_time
 from asya.sidecar.circuit_breaker import Circuit
+from asya.tasks.view import TaskView
+
+_STOPPED = frozenset({"Disabled", "Disabling"})
+"""States of a mapping that does not read. `Creating`, `Enabling` and `Updating` pass by themselves."""
+_RESTORE = "Delete the stack that has the function, and deploy: CloudFormation does not see what was deleted by hand"
+
+
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """Why no function reads a queue, and how that is repaired.
+
+    Attributes:
+        reason: such as `event source mapping disabled`.
+        repair: a command to type, or what to do.
+    """
+
+    reason: str
+    repair: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """The event source mapping of a queue: its id and its state, as Lambda names them."""
+
+    uuid: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionState:
+    """What Lambda knows of a function.
+
+    Attributes:
+        exists: whether the function is there.
+        reserved: its reserved concurrency; None without one.
+    """
+
+    exists: bool = True
+    reserved: int | None = None
+
+
+def unread(mapping: Mapping | None, function: FunctionState, name: str) -> Unread | None:
+    """Return why a queue is not read; None if it is.
+
+    Args:
+        mapping: the event source mapping of the queue; None if it has none.
+        function: the function that reads it.
+        name: the name of the function.
+    """
+    if not function.exists:
+        return Unread(reason=f"the function {name} is missing", repair=_RESTORE)
+    if mapping is None:
+        return Unread(reason="event source mapping missing", repair=_RESTORE)
+    if mapping.state in _STOPPED:
+        return Unread(
+            reason="event source mapping disabled",
+            repair=f"aws lambda update-event-source-mapping --uuid {mapping.uuid} --enabled",
+        )
+    if function.reserved == 0:
+        return Unread(
+            reason="reserved concurrency of the function is 0",
+            repair=f"aws lambda delete-function-concurrency --function-name {name}",
+        )
+    return None
+
+
+def queues_of(tasks: Iterable[TaskView]) -> list[str]:
+    """Return the actors on whose queues the envelopes of tasks may wait: where each was last, and where it goes next."""
+    found: set[str] = set()
+    for task in tasks:
+        if task.status not in ("pending", "running"):
+            continue
+        if task.route is not None:
+            found |= {task.route.curr, *task.route.next[:1]}
+        if task.actor is not None:
+            found.add(task.actor)
+    return sorted(found - {""})
+
 
 MINUTES = 5
 """The last minutes that a rate is of."""

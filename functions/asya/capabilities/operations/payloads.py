@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from asya.protocol.api_errors import ApiError
-from asya.protocol.route import Route
+from asya.protocol.envelope import Route
 
 TEXT_LIMIT = 256 * 1024
 """Bytes of a payload's text in an answer; the rest is cut."""

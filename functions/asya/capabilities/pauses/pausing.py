@@ -6,11 +6,10 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.capabilities.pauses.prompts import fill_in
 from asya.capabilities.pauses.resume_input import InvalidInputError, merge_answers
-from asya.function.delivery import Diversion
-from asya.function.hop import Hop
-from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.capabilities.pauses.shown import fill_in
+from asya.function.hop import Diversion, Hop
+from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.function.targets import actual_actor
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
@@ -18,8 +17,8 @@ from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.exact_json import read_exact
-from asya.protocol.insertion import insert
 from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader, ShownValue
+from asya.protocol.raw_values import insert
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time
 from asya.sidecar.arrival import divert

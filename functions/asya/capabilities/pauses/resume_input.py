@@ -9,9 +9,9 @@ from msgspec import Raw
 
 from asya.protocol.api_errors import ApiError
 from asya.protocol.exact_json import encode_json
-from asya.protocol.insertion import insert
 from asya.protocol.numbers import is_same
 from asya.protocol.pause import PauseField
+from asya.protocol.raw_values import insert
 from asya.protocol.strict_json import decode_exact, encode_exact
 
 Answers = dict[str, Raw]

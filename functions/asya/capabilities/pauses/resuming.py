@@ -1,4 +1,4 @@
-"""Ends a pause: the record and the message at the gateway, and the envelope at x-resume (`protocol §11`)."""
+"""Ends a pause, by a resume or because it lasts too long: record, message and envelope (`protocol §11`)."""
 
 from datetime import datetime, timedelta
 
@@ -8,16 +8,16 @@ from msgspec.structs import replace
 
 from asya.capabilities.pauses.pausing import pause_of
 from asya.capabilities.pauses.resume_input import Answers, complete_answers, merge_answers
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.protocol import headers, names, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
-from asya.protocol.pause import PauseHeader, PauseRelease
+from asya.protocol.pause import PauseFailure, PauseHeader, PauseRelease
 from asya.protocol.task import TaskRecord
-from asya.protocol.times import format_time, parse_time
+from asya.protocol.times import format_duration, format_time, parse_time
 
 _answers_decoder = msgspec.json.Decoder(dict[str, Raw])
 _PAUSE_HEADERS = dict.fromkeys((headers.PAUSE, headers.RESUME_INPUT, headers.RESUME_AT))
@@ -132,3 +132,26 @@ def _pause_of(stored: Envelope) -> PauseHeader | None:
 
 def _encoded(answers: Answers) -> Raw:
     return Raw(msgspec.json.encode(answers))
+
+
+def expire_pause(record: TaskRecord, limit: timedelta, *, now: datetime) -> TaskRecord:
+    """The record of a task whose pause has lasted too long: failed, with a release of its envelope to x-sink.
+
+    Another record stays unchanged: one that is not paused, or not for so long.
+    """
+    if record.status != "paused" or record.pause is None or record.pause_epoch is None:
+        return record
+    if now - parse_time(record.pause.since) < limit:
+        return record
+    message = f"The pause at {record.actor} was not answered within {format_duration(limit.total_seconds())}"
+    error, at = ErrorInfo(type="Timeout", message=message), format_time(now)
+    failure = PauseFailure(reason="Timeout", error=error)
+    return replace(
+        record,
+        status="failed",
+        updated_at=max(record.updated_at, at),
+        reason="Timeout",
+        error=error,
+        pause=None,
+        handover=PauseRelease(to="x-sink", epoch=record.pause_epoch, at=at, failure=failure),
+    )

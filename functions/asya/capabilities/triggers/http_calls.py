@@ -10,7 +10,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/triggers",
-        handler="asya.gateway.triggers.trigger_routes.TriggerRoutes.all",
+        handler="asya.gateway.triggers.routes.TriggerRoutes.all",
         function=names.GATEWAY_API,
         summary="List the triggers with their next and last slots; for operators",
         rights="operators",
@@ -19,7 +19,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/triggers",
-        handler="asya.gateway.triggers.slot_routes.SlotRoutes.decide",
+        handler="asya.gateway.triggers.wiring.SlotRoutes.decide",
         function=names.GATEWAY_API,
         summary="Decide the slots up to a time, in order, on a local cloud; for operators",
         rights="operators",
@@ -30,7 +30,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/triggers/{trigger}",
-        handler="asya.gateway.triggers.trigger_routes.TriggerRoutes.show",
+        handler="asya.gateway.triggers.routes.TriggerRoutes.show",
         function=names.GATEWAY_API,
         summary="Read a trigger with the newest tasks that it started; for operators",
         rights="operators",
@@ -40,7 +40,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/triggers/{trigger}/pause",
-        handler="asya.gateway.triggers.trigger_routes.TriggerRoutes.pause",
+        handler="asya.gateway.triggers.routes.TriggerRoutes.pause",
         function=names.GATEWAY_API,
         summary="Pause a trigger: it starts nothing by itself; for operators",
         rights="operators",
@@ -50,7 +50,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/triggers/{trigger}/resume",
-        handler="asya.gateway.triggers.trigger_routes.TriggerRoutes.resume",
+        handler="asya.gateway.triggers.routes.TriggerRoutes.resume",
         function=names.GATEWAY_API,
         summary="Resume a paused trigger: its schedule begins now; for operators",
         rights="operators",
@@ -60,7 +60,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/triggers/{trigger}/fire",
-        handler="asya.gateway.triggers.trigger_routes.TriggerRoutes.fire",
+        handler="asya.gateway.triggers.routes.TriggerRoutes.fire",
         function=names.GATEWAY_API,
         summary="Start the task of a slot, or one for now; for operators",
         rights="operators",
@@ -73,7 +73,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/backfills",
-        handler="asya.gateway.triggers.backfill_routes.BackfillRoutes.all",
+        handler="asya.gateway.triggers.routes.BackfillRoutes.all",
         function=names.GATEWAY_API,
         summary="List the backfills, the newest first; for operators",
         rights="operators",
@@ -82,7 +82,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/backfills",
-        handler="asya.gateway.triggers.backfill_routes.BackfillRoutes.begin",
+        handler="asya.gateway.triggers.routes.BackfillRoutes.begin",
         function=names.GATEWAY_API,
         summary="Begin a backfill: start the slots of a schedule between two times; for operators",
         rights="operators",
@@ -97,7 +97,7 @@ CALLS = (
     ApiCall(
         method="GET",
         path="/api/v1/backfills/{id}",
-        handler="asya.gateway.triggers.backfill_routes.BackfillRoutes.show",
+        handler="asya.gateway.triggers.routes.BackfillRoutes.show",
         function=names.GATEWAY_API,
         summary="Read a backfill with its running tasks and its newest failures; for operators",
         rights="operators",
@@ -107,7 +107,7 @@ CALLS = (
     ApiCall(
         method="POST",
         path="/api/v1/backfills/{id}/resume",
-        handler="asya.gateway.triggers.backfill_routes.BackfillRoutes.resume",
+        handler="asya.gateway.triggers.routes.BackfillRoutes.resume",
         function=names.GATEWAY_API,
         summary="Let a stopped backfill go on; for operators",
         rights="operators",
@@ -117,7 +117,7 @@ CALLS = (
     ApiCall(
         method="DELETE",
         path="/api/v1/backfills/{id}",
-        handler="asya.gateway.triggers.backfill_routes.BackfillRoutes.cancel",
+        handler="asya.gateway.triggers.routes.BackfillRoutes.cancel",
         function=names.GATEWAY_API,
         summary="Cancel a backfill and its running tasks; for operators",
         rights="operators",

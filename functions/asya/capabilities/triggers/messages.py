@@ -1,14 +1,23 @@
-"""The messages of the queue `x-triggers` (`protocol §16.messages`)."""
+"""The messages of the queue `x-triggers`, and which function may send which (`protocol §16.messages`).
 
-from collections.abc import Sequence
+A message says what it is by its members. Each member that gives a message its form is a right of the sender: a message with the
+members of two forms needs both, so it does not matter which of the forms a reader tries first.
+"""
+
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 
 import msgspec
+from msgspec import Raw
 
+from asya.capabilities.triggers.lanes import LaneKey, Start
 from asya.capabilities.triggers.occurrences import Occurrence, slot_occurrence
 from asya.capabilities.triggers.slots import is_slot
-from asya.capabilities.triggers.webhooks.deliveries import UnusableDeliveryError, WebhookMessage, webhook_occurrence
+from asya.capabilities.triggers.webhooks import UnusableDeliveryError, WebhookMessage, webhook_occurrence
+from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Schedule, Trigger
 
@@ -33,7 +42,7 @@ class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     then: tuple[str, ...] = ()
 
 
-_decoder = msgspec.json.Decoder(SlotMessage)
+_slot_decoder = msgspec.json.Decoder(SlotMessage)
 _webhook_decoder = msgspec.json.Decoder(WebhookMessage)
 _kind_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -62,7 +71,7 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     try:
         if "webhook" in _kind_decoder.decode(body):
             return [_webhook(_webhook_decoder.decode(body), mesh)]
-        message = _decoder.decode(body)
+        message = _slot_decoder.decode(body)
         slots = [parse_time(slot) for slot in (message.slot, *message.then)]
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise UnusableMessageError(f"the message is of no source of triggers: {error}") from None
@@ -105,3 +114,141 @@ def known(name: str, mesh: MeshTable) -> Trigger:
     if trigger is None:
         raise OtherDeploymentError(f"the mesh has no trigger {name!r}")
     return trigger
+
+
+class LaneCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Something may be due in a lane.
+
+    Attributes:
+        closes: the id of the task that the open window starts, if the message was sent to close it.
+    """
+
+    lane: str
+    trigger: str
+    closes: str | None = None
+
+    @property
+    def key(self) -> LaneKey:
+        """The lane."""
+        return LaneKey(self.trigger, self.lane)
+
+
+class StartAgain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A start of a lane that has failed: a dead letter, which starts again if it is redriven."""
+
+    start: Start
+    lane: str
+    trigger: str
+
+    @property
+    def key(self) -> LaneKey:
+        """The lane."""
+        return LaneKey(self.trigger, self.lane)
+
+
+_check_decoder = msgspec.json.Decoder(LaneCheck)
+_again_decoder = msgspec.json.Decoder(StartAgain)
+
+
+def encode_check(key: LaneKey, closes: str | None = None) -> bytes:
+    """The message that has a lane looked at."""
+    return msgspec.json.encode(LaneCheck(lane=key.digest, trigger=key.trigger, closes=closes))
+
+
+def encode_again(key: LaneKey, start: Start) -> bytes:
+    """The dead letter of a start that has failed."""
+    return msgspec.json.encode(StartAgain(start=start, lane=key.digest, trigger=key.trigger))
+
+
+def read_lane_message(body: bytes) -> LaneCheck | StartAgain | None:
+    """Read a message about a lane; None if it is none."""
+    for decoder in (_check_decoder, _again_decoder):
+        try:
+            return decoder.decode(body)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            continue
+    return None
+
+
+class EndNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task has ended, or has paused. The record of the task is the truth: a notice may come twice, late or not at all.
+
+    Attributes:
+        ended: the id of the task.
+        kind, name: what started the task, as in its record.
+    """
+
+    ended: str
+    kind: Literal["trigger", "backfill"]
+    name: str
+
+
+_end_decoder = msgspec.json.Decoder(EndNotice)
+
+
+def end_notice(record: TaskRecord, triggers: Mapping[str, Trigger]) -> EndNotice | None:
+    """The notice of a task that has ended; None if nothing waits for that. A paused task gives back its place in a backfill."""
+    started_by = record.started_by
+    if started_by is None or started_by.name is None:
+        return None
+    if started_by.kind == "backfill" and (record.is_terminal or record.status == "paused"):
+        return EndNotice(ended=record.id, kind="backfill", name=started_by.name)
+    if not record.is_terminal:
+        return None
+    trigger = triggers.get(started_by.name)
+    if started_by.kind != "trigger" or trigger is None or trigger.overlap == "allow":
+        return None
+    return EndNotice(ended=record.id, kind="trigger", name=started_by.name)
+
+
+def encode_end_notice(notice: EndNotice) -> bytes:
+    """The message of a notice."""
+    return msgspec.json.encode(notice)
+
+
+def read_end_notice(body: bytes) -> EndNotice | None:
+    """Read the message of a notice; None if it is none."""
+    try:
+        return _end_decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+_SERVICES = frozenset({"Records", "Event", "event"})
+_SLOTS = frozenset({"slot"})
+_WEBHOOKS = frozenset({"webhook"})
+_FIRES = frozenset({"fired"})
+_BACKFILLS = frozenset({"backfill"})
+_LANES = frozenset({"lane"})
+_ENDS = frozenset({"ended"})
+_FORMS = _SERVICES | _SLOTS | _WEBHOOKS | _FIRES | _BACKFILLS | _LANES | _ENDS
+
+SENDERS: Mapping[str, frozenset[str]] = {
+    names.TASK_SWEEP: _SLOTS | _BACKFILLS | _LANES | _ENDS,
+    names.WEBHOOKS: _WEBHOOKS,
+    names.REPORTS: _ENDS,
+    names.TRIGGERS: _LANES,
+    # A redrive of dead letters is a call of the gateway.
+    names.GATEWAY_API: _FORMS,
+}
+"""The functions that may send to `x-triggers`, with the members of a message that each may send."""
+
+_form_decoder = msgspec.json.Decoder(dict[str, Raw])
+
+
+def check_sender(function: str, body: bytes) -> None:
+    """Check that a function of the mesh may send a message; one without a known form is left to the readers.
+
+    Args:
+        function: the function whose role has sent the message.
+        body: the message.
+
+    Raises:
+        UnusableMessageError: another function sends such messages.
+    """
+    try:
+        forms = _FORMS & _form_decoder.decode(body).keys()
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return
+    if refused := forms - SENDERS.get(function, frozenset()):
+        raise UnusableMessageError(f"{function} may send no message with {', '.join(sorted(refused))}")

@@ -1,6 +1,7 @@
-"""What a trigger reacts to, and the task that it starts (`protocol §16`)."""
+"""What a trigger reacts to, and the task that it starts with a filled payload (`protocol §16`, `§16.payload`)."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Raw
 
-from asya.capabilities.triggers.templates import fill_in
 from asya.protocol import ids
+from asya.protocol.json_pointer import parts
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.strict_json import encode_exact
 from asya.protocol.task import StartedBy
@@ -17,6 +18,68 @@ from asya.protocol.times import format_time
 from asya.protocol.triggers import OWNER_PREFIX, SLOT_KEY, Schedule, Trigger
 from asya.tasks.starts.submission import Submission
 from asya.tasks.starts.tools import ToolInvocation, tool_submission
+
+
+def part_at(value: object, pointer: str) -> object:
+    """The part of a value that a pointer names.
+
+    Raises:
+        ValueError: the value has no such part.
+    """
+    for part in parts(pointer):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and str(int(part)) == part and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise ValueError(f"there is no {pointer} in it: {part!r} is missing")
+    return value
+
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_ALONE = re.compile(r"\{([^{}]*)\}")
+
+
+def fill_in(template: object, values: Mapping[str, object]) -> object:
+    """Return the template with its placeholders replaced, in texts at any depth; keys stay.
+
+    A text that is one placeholder becomes the value itself, which need not be text.
+
+    Raises:
+        ValueError: a placeholder has no value, or a brace stands alone.
+    """
+    match template:
+        case str() if alone := _ALONE.fullmatch(template):
+            return _named(alone[1], values)
+        case str():
+            return _PLACEHOLDER.sub(lambda match: _value(match, values), template)
+        case dict():
+            return {key: fill_in(value, values) for key, value in template.items()}
+        case list() | tuple():
+            return [fill_in(value, values) for value in template]
+        case _:
+            return template
+
+
+def _value(match: re.Match[str], values: Mapping[str, object]) -> str:
+    text = match[0]
+    if text in ("{{", "}}"):
+        return text[0]
+    name = match[1]
+    if name is None:
+        raise ValueError(f"{text!r} stands alone; write {text * 2!r} for the character")
+    value = _named(name, values)
+    if not isinstance(value, str):
+        raise ValueError(f"{{{name}}} stands for a value that is no text, so it cannot be a part of one")
+    return value
+
+
+def _named(name: str, values: Mapping[str, object]) -> object:
+    if name not in values:
+        known = ", ".join(f"{{{each}}}" for each in sorted(values))
+        raise ValueError(f"there is no value {{{name}}}; the values are {known}")
+    return values[name]
+
 
 Validate = Callable[[dict[str, object], Any], Sequence[tuple[str, str]]]
 

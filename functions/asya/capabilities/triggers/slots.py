@@ -1,14 +1,19 @@
-"""Computes the slots of a schedule: Unix cron in a time zone, as Debian's cron reads it (`protocol §16.slots`)."""
+"""Computes the slots of a schedule in Debian's cron form, and which are due (`protocol §16.slots`, `§16.due`)."""
 
+import hashlib
 import re
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
+import msgspec
 from cronsim import CronSim, CronSimError
+from msgspec.structs import replace
 
-from asya.protocol.triggers import Schedule
+from asya.protocol.triggers import Schedule, Trigger
 
 # The fields of an expression, with the number of their values.
 _FIELDS = {"minute": 60, "hour": 24, "day of the month": 31, "month": 12, "day of the week": 7}
@@ -86,3 +91,74 @@ def is_slot(schedule: Schedule, moment: datetime) -> bool:
         return next(slots_after(schedule, moment - timedelta(seconds=1)), None) == moment
     except OverflowError:
         return False  # the calendar ends before the next slot
+
+
+class ScheduleState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one schedule.
+
+    Attributes:
+        decided: the last slot that was decided, or the time at which the schedule began.
+        schedule: the digest of cron and zone that `decided` belongs to.
+        paused: whether an operator has paused the trigger.
+        off: whether the deployment has turned the trigger off.
+    """
+
+    decided: datetime
+    schedule: str
+    paused: bool = False
+    off: bool = False
+
+
+MOST_SLOTS = 200
+"""Slots of one trigger that one sweep sends; the next sweep goes on."""
+_MOST_MISSED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a sweep does about one schedule.
+
+    Attributes:
+        due: the slots to start, oldest first.
+        missed: the number of slots that were too late, 1,000 at most.
+        state: the state after that; the present one if nothing changes.
+        missed_between: the first and the last missed slot that were counted; None if no slot was missed.
+    """
+
+    due: tuple[datetime, ...]
+    missed: int
+    state: ScheduleState
+    missed_between: tuple[datetime, datetime] | None = None
+
+
+def decide(trigger: Trigger, schedule: Schedule, state: ScheduleState | None, now: datetime) -> Decision:
+    """Decide about the slots up to now.
+
+    A new schedule and one that was off or changed begin now. Slots while it is paused are neither due nor missed.
+    """
+    digest = schedule_digest(schedule)
+    if state is None or (trigger.enabled and (state.off or state.schedule != digest)):
+        paused = state.paused if state is not None else False
+        return Decision((), 0, ScheduleState(decided=now, schedule=digest, paused=paused, off=not trigger.enabled))
+    if not trigger.enabled:
+        return Decision((), 0, state if state.off else replace(state, off=True))
+    if state.paused:
+        return Decision((), 0, state)
+    # `catch_up` may be longer than all time before now. Nothing before the last decided slot counts anyway.
+    oldest = now - min(timedelta(seconds=schedule.catch_up), now - state.decided)
+    missed, start = list[datetime](), state.decided
+    # A slot at the oldest time is still due.
+    before = oldest - timedelta(microseconds=1)
+    if start < before:
+        missed = list(islice(slots_between(schedule, start, before), _MOST_MISSED))
+        start = before
+    due = tuple(islice(slots_between(schedule, start, now), MOST_SLOTS))
+    between = (missed[0], missed[-1]) if missed else None
+    if due:
+        return Decision(due, len(missed), replace(state, decided=due[-1]), between)
+    return Decision((), len(missed), replace(state, decided=before) if missed else state, between)
+
+
+def schedule_digest(schedule: Schedule) -> str:
+    """Name the slots of a schedule: those of another cron or zone have another digest."""
+    return hashlib.sha256(f"{schedule.cron}\n{schedule.timezone}".encode()).hexdigest()[:16]

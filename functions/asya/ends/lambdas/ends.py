@@ -14,10 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.ends import ending
 from asya.ends.aws.end_claims import Claim, ClaimResult, EndClaims
-from asya.ends.aws.end_objects import EndObjects, KeyContestedError
-from asya.ends.aws.result_index import ResultIndex
-from asya.ends.aws.results import Results
-from asya.ends.result_index import result_row
+from asya.ends.aws.results import EndObjects, KeyContestedError, ResultIndex, Results
+from asya.ends.results import result_row
 from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
@@ -25,7 +23,7 @@ from asya.function.nack import ServiceError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
-from asya.sidecar.lambdas.metrics import record_arrivals
+from asya.sidecar.lambdas.metrics_and_spans import record_arrivals
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import slice_end_deliveries

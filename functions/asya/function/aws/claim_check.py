@@ -14,8 +14,8 @@ from asya.function.claim_check import (
     reference_to,
     with_reference,
 )
-from asya.function.delivery import Delivery
-from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.function.hop import Delivery
+from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import headers
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope

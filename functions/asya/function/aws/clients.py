@@ -12,7 +12,7 @@ import boto3
 import botocore
 from botocore.config import Config
 
-from asya.function.aws.service_health import ServiceHealth, observe
+from asya.function.aws.outages import ServiceHealth, observe
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -30,7 +30,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from asya.function.aws.traces import ExportError
+from asya.function.aws.telemetry import ExportError
 from asya.function.spans import Span
 from asya.protocol.tracing import TraceContext
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from asya.function.aws.service_health import Outage
+from asya.function.aws.outages import Outage
 from asya.function.aws.table import Table, update
 from asya.function.aws.table_items import Item, Key
 from asya.function.outage_words import present_sentence, sentence

@@ -11,10 +11,9 @@ from botocore.exceptions import ClientError
 
 from asya.function.aws.outages import REFUSALS, is_outage
 from asya.function.aws.receipt import Receipt
-from asya.function.batching import pack
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.function.nack import ServiceError
-from asya.function.sqs_limits import BATCH_ENTRIES, DELAY_SECONDS
+from asya.function.sqs import BATCH_ENTRIES, DELAY_SECONDS, pack
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

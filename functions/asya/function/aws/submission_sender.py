@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.claim_check import EnvelopeTooLargeError
-from asya.function.delivery import FIRST_SENDER, Delivery
+from asya.function.hop import FIRST_SENDER, Delivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -1,8 +1,9 @@
-"""Processes an SQS batch and reports the failed messages, isolating those that crash the process (`protocol §4`)."""
+"""Processes an SQS batch, reports failed messages, and isolates those that crash the process (`protocol §4`)."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -12,13 +13,38 @@ from asya.function.aws.receipt import Outlet, Receipt
 from asya.function.aws.telemetry import Telemetry
 from asya.function.hop import Arrival
 from asya.function.lambdas.starts import Starts
-from asya.function.lambdas.tracebacks import release_locals
 from asya.function.nack import nack_seconds
 from asya.protocol.codec import ParseError
 from asya.protocol.times import from_epoch_milliseconds
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+
+def release_locals(error: BaseException | None) -> None:
+    """Clear the local variables of the finished functions in the traceback of an error and of its causes.
+
+    They may hold large envelopes. The log still shows the lines.
+    """
+    done: set[int] = set()
+    while error is not None and id(error) not in done:
+        done.add(id(error))
+        trace = error.__traceback__
+        while trace is not None:
+            _clear_with_callers(trace.tb_frame)
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+
+
+def _clear_with_callers(frame: FrameType | None) -> None:
+    """Clear a frame and its callers up to the first one that still runs."""
+    while frame is not None:
+        try:
+            frame.clear()
+        except RuntimeError:  # it still runs
+            return
+        frame = frame.f_back
+
 
 BatchResponse = dict[str, list[dict[str, str]]]
 _Failure = tuple["Record", Exception]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.aws.traces import build_traces
+from asya.function.aws.telemetry import Telemetry, build_traces
 from asya.function.lambdas.environment import REAL, Environment
 from asya.protocol.keys import INBOX_PREFIX
 

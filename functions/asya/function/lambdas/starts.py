@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.function.aws.failed_messages import FailedMessages
-from asya.function.aws.service_health import ServiceHealth, ServiceOffError
-from asya.function.aws.start_marks import StartMarks, is_marked, starts_of
+from asya.function.aws.failed_messages import FailedMessages, StartMarks, is_marked, starts_of
+from asya.function.aws.outages import ServiceHealth, ServiceOffError
 from asya.function.aws.telemetry import Telemetry
-from asya.function.given_up import given_up_body, may_be_sent
-from asya.function.hop import Arrival
+from asya.function.hop import Arrival, given_up_body, may_be_sent
 
 if TYPE_CHECKING:
     from asya.function.lambdas.batch import Record

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from asya.function.lambdas.environment import Environment
 from asya.gateway.ends_delay import Delay, EndsMark, delay
-from asya.tasks.aws.ends_marks import EndsMarks
+from asya.tasks.aws.sweep_marks import EndsMarks
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -4,7 +4,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.claim_check import EnvelopeTooLargeError
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol.api_errors import ApiError
 
 

@@ -1,20 +1,84 @@
-"""The page of a callback: the question of a pause as a form (`protocol §11`).
+"""The page of a callback: the question of a pause as a form, and the answers in it (`protocol §11`).
 
-It shows the prompt, what the pause shows of the payload, and the fields. It has no script, and loads nothing.
+The page shows the prompt, what the pause shows of the payload, and the fields. It has no script, and loads nothing.
 """
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
+from urllib.parse import parse_qs
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
+from asya.capabilities.pauses.resume_input import Answers
 from asya.capabilities.pauses.shown import is_web_address, linked_parts
-from asya.gateway.callbacks.form import has_ticks_to_remove
+from asya.protocol.api_errors import ApiError
 from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, ShownValue, TaskPause
+from asya.protocol.strict_json import decode_exact, encode_exact
+
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+_MOST_VALUES = 1_000
+
+
+def read_form(body: bytes, fields: Iterable[PauseField]) -> Answers:
+    """Read the answers of a submitted form.
+
+    An empty value is no answer. Boxes that are ticked by default are the exception: their empty value is the empty list.
+
+    A text that is not of the type of its field stays a text, so that the check of the answers names it.
+
+    Raises:
+        ApiError: 400 if the body is no form.
+    """
+    try:
+        values = parse_qs(
+            body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=_MOST_VALUES
+        )
+    except ValueError as error:
+        raise ApiError(400, "invalid_body", f"the body is no form: {error}") from None
+    by_name = {field.name: field for field in fields}
+    answers: Answers = {}
+    for name, texts in values.items():
+        field, given = by_name.get(name), [text for text in texts if text]
+        if given or (field is not None and has_ticks_to_remove(field)):
+            answers[name] = _answer(field, given) if field is not None else _text(given[-1])
+    return answers
+
+
+def has_ticks_to_remove(field: PauseField) -> bool:
+    """Whether the boxes of a field are ticked by default, so that a form without a tick is the empty list."""
+    return field.type == "array" and field.options is not None and field.default is not None
+
+
+def values_of(body: bytes) -> dict[str, list[str]]:
+    """The texts of a form by field, to show them again; none of a body that is no form."""
+    try:
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_VALUES)
+    except ValueError:
+        return {}
+
+
+def _answer(field: PauseField, texts: list[str]) -> Raw:
+    if field.type == "array" and field.options is not None:
+        return Raw(b"[" + b",".join(bytes(_json_value(text)) for text in texts) + b"]")
+    is_plain = field.type == "string" and field.options is None
+    return _text(texts[-1]) if is_plain else _json_value(texts[-1])
+
+
+def _json_value(text: str) -> Raw:
+    """A text as JSON; one that is no JSON as a JSON text."""
+    try:
+        return encode_exact(decode_exact(text.encode("utf-8", "surrogatepass")))
+    except ValueError:
+        return _text(text)
+
+
+def _text(text: str) -> Raw:
+    return Raw(msgspec.json.encode(text))
+
 
 _STYLE = """
 :root { color-scheme: light dark; }

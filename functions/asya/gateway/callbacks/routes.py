@@ -14,7 +14,7 @@ from asya.capabilities.pauses.callback_tokens import Callback, CallbackTokenErro
 from asya.capabilities.pauses.resume_input import Answers, InvalidInputError, read_request
 from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.gateway.callbacks import page
-from asya.gateway.callbacks.form import MEDIA_TYPE, read_form, values_of
+from asya.gateway.callbacks.page import MEDIA_TYPE, read_form, values_of
 from asya.gateway.http.router import Request, Response, TextBody
 from asya.gateway.routes.resume import Resumed, ResumeRoutes
 from asya.protocol.api_errors import ApiError

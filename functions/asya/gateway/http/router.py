@@ -1,9 +1,14 @@
-"""Routes API Gateway events to operations and renders JSON responses; errors have a code (`protocol §13`)."""
+"""Routes API Gateway events to operations and renders JSON responses; errors have a code (`protocol §13`).
+
+The texts of AWS errors name accounts, ARNs and keys. They stand in the log, under the id of the request.
+"""
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -11,13 +16,27 @@ from aws_lambda_powertools import Logger
 
 from asya.api_call import ApiCall
 from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.exact_json import encode_json
-from asya.protocol.text_encoding import as_utf8
+from asya.protocol.text import as_utf8
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.starts.idempotency import IdempotencyKey
+
+
+def with_request_id(message: str, request_id: str) -> str:
+    """The message of a failure whose cause is in the log."""
+    return f"{message}; look up request {request_id} in the log"
+
+
+def public_error(error: ApiError, request_id: str, warn: Callable[[str], None]) -> ApiError:
+    """Log the cause of a failure (5xx), and return the error for the caller; other errors stay as they are."""
+    if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return error
+    warn(f"request {request_id} got {error.status} {error.code}: {error.message}; cause: {error.__cause__!r}")
+    message = with_request_id(error.message, request_id)
+    return ApiError(error.status, error.code, message, error.field, retry_after=error.retry_after)
+
 
 KEY_LIMIT = 255
 _DEFAULT_PORTS = {("https", "443"), ("http", "80")}
@@ -255,3 +274,12 @@ def render(response: Response) -> dict[str, Any]:
 
 def _json(content: object) -> TextBody:
     return TextBody("application/json", encode_json(content).decode("utf-8"))
+
+
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])", re.IGNORECASE)
+
+
+def preferred_wait(request: Request) -> float | None:
+    """Return the seconds of `Prefer: wait=10`; None if the client has no preference."""
+    match = _WAIT.search(request.headers.get("prefer", ""))
+    return float(match[1]) if match else None

@@ -13,15 +13,13 @@ from typing import TypeVar
 
 from msgspec import Raw
 
-from asya.capabilities.legacy.single_reports import upgrade_data
+from asya.capabilities.legacy.tasks import upgrade_data
 from asya.gateway.http.router import Request, Response, check_size
 from asya.protocol.api_errors import ApiError, ErrorCode
+from asya.protocol.envelope import Route
 from asya.protocol.events import EventResult, EventResults, Report
-from asya.protocol.route import Route
-from asya.tasks.aws.report_writer import ReportWriter
-from asya.tasks.aws.tasks import Tasks
-from asya.tasks.event_batch import BatchError, read_events
-from asya.tasks.single_event import read_single_event
+from asya.tasks.aws.tasks import ReportWriter, Tasks
+from asya.tasks.received_reports import BatchError, read_events, read_single_event
 
 # Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body.
 BODY_LIMIT = 4 * 1024 * 1024

@@ -1,11 +1,9 @@
 """Builds the function x-hooks, which takes webhooks, and holds its Lambda handler."""
 
 from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys, read_secret
-from asya.capabilities.triggers.aws.webhook_memory import WebhookMemory
-from asya.capabilities.triggers.aws.webhook_queue import WebhookQueue
+from asya.capabilities.triggers.aws.webhook_queue import WebhookMemory, WebhookQueue
 from asya.function.aws import clients
-from asya.gateway.http.binding import routes_of
-from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.protocol import names

@@ -4,30 +4,25 @@ The last one sends the slots of triggers, looks at their lanes, and moves backfi
 """
 
 from asya.capabilities.legacy.gateway_calls import LegacyReportRoutes
-from asya.capabilities.triggers.aws.end_notices import build_end_notices
+from asya.capabilities.triggers.aws.queue_senders import build_end_notices
 from asya.capabilities.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
 from asya.function.aws import clients
 from asya.function.lambdas.function import Function
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
-from asya.gateway.http.binding import routes_of
-from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.router import HttpRoute
-from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
-from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
-from asya.gateway.lambdas.lost_sweep import LostSweep
-from asya.gateway.lambdas.report_queues import ReportQueues, Writes
+from asya.gateway.lambdas.report_queues import EndsAges, ReportQueues, Writes
+from asya.gateway.lambdas.task_sweeps import DeadlineSweep, LostSweep
 from asya.protocol import names
 from asya.senders.lambdas.wiring import build_role_list
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.ends_marks import EndsMarks
 from asya.tasks.aws.partials import PartialStore
-from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.stored_tasks import StoredTasks
-from asya.tasks.aws.sweep_marks import LostMarks, SweepMarks
-from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.sweep_marks import EndsMarks, LostMarks, SweepMarks
+from asya.tasks.aws.tasks import ReportWriter, Tasks
 from asya.tasks.reporting.aws.foreign_reports import ForeignReports
 from asya.tasks.reporting.aws.gateway_client import GatewayClient
 
@@ -87,7 +82,7 @@ def report_routes(own: Function) -> tuple[HttpRoute, ...]:
 
 def _build_api(own: HttpServices) -> tuple[HttpRoute, ...]:
     # Only the API imports every group of calls; this keeps the cold starts of the other functions short.
-    from asya.gateway.lambdas.api_groups import build_api
+    from asya.gateway.lambdas.api import build_api
 
     return build_api(own)
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from asya.capabilities.operations.aws.function_logs import LoggedLines
-from asya.capabilities.operations.aws.log_pages import FileSource, FunctionSource, Source, read_page
-from asya.capabilities.operations.aws.run_logs import RunLogs
+from asya.capabilities.operations.aws.logs import FileSource, FunctionSource, LoggedLines, RunLogs, Source, read_page
 from asya.capabilities.operations.cursors import decode_cursor, encode_cursor
 from asya.capabilities.operations.log_lines import AFTER_THE_HOPS, LogPage, LogQuery, bounded, read_log_query
 from asya.function.lambdas.environment import Environment
@@ -22,7 +20,7 @@ from asya.protocol.job_runs import parse_run_id, run_id
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import parse_time
 from asya.tasks.aws.task_store import TaskStore
-from asya.tasks.timeline import timeline
+from asya.tasks.listing import timeline
 
 _BEFORE = timedelta(minutes=1)
 """Clocks differ, and a function logs before it reports."""

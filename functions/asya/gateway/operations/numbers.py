@@ -6,10 +6,7 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
-from asya.capabilities.operations.aws.queue_readers import QueueReaders
-from asya.capabilities.operations.aws.queue_states import QueueStates
-from asya.capabilities.operations.aws.run_numbers import RunCounter
+from asya.capabilities.operations.aws.mesh_numbers import ActorMetrics, QueueReaders, QueueStates, RunCounter
 from asya.capabilities.operations.mesh_numbers import (
     ActorDetails,
     ActorNumbers,
@@ -19,11 +16,11 @@ from asya.capabilities.operations.mesh_numbers import (
     Rates,
     RecentError,
     ToolRoute,
+    Unread,
     circuit_state,
     edges,
     open_circuit,
 )
-from asya.capabilities.operations.queue_readers import Unread
 from asya.gateway.http.router import Request, Response
 from asya.gateway.operations.requests import available
 from asya.protocol import names
@@ -32,8 +29,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.sidecar.circuit_breaker import Circuit
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.filters import TaskFilter
-from asya.tasks.listing import ListQuery
+from asya.tasks.listing import ListQuery, TaskFilter
 
 _ERRORS = 20
 _ERROR_LIMIT = 1024

@@ -6,8 +6,15 @@ from datetime import datetime
 
 import msgspec
 
-from asya.capabilities.operations.aws.job_runs import RunLine, RunReader, line_of, read_runs
-from asya.capabilities.operations.aws.run_reports import EnvelopeLine, RunReport, read_report
+from asya.capabilities.operations.aws.job_runs import (
+    EnvelopeLine,
+    RunLine,
+    RunReader,
+    RunReport,
+    line_of,
+    read_report,
+    read_runs,
+)
 from asya.capabilities.operations.cursors import decode_cursor, encode_cursor, invalid_cursor
 from asya.capabilities.operations.prices import Prices
 from asya.gateway.http.router import Request, Response

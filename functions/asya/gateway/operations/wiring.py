@@ -4,32 +4,25 @@ import os
 from datetime import timedelta
 from functools import partial
 
-from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
-from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
-from asya.capabilities.operations.aws.function_logs import FunctionLogs
+from asya.capabilities.dead_letters.aws.letters import DeadLetterQueue
 from asya.capabilities.operations.aws.job_runs import RunReader
 from asya.capabilities.operations.aws.letter_scan import LetterScan
-from asya.capabilities.operations.aws.queue_readers import QueueReaders
-from asya.capabilities.operations.aws.queue_states import QueueStates
-from asya.capabilities.operations.aws.run_logs import RunLogs
-from asya.capabilities.operations.aws.run_numbers import RunCounter
+from asya.capabilities.operations.aws.logs import FunctionLogs, RunLogs
+from asya.capabilities.operations.aws.mesh_numbers import ActorMetrics, QueueReaders, QueueStates, RunCounter
 from asya.capabilities.operations.prices import prices_of
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
-from asya.gateway.http.binding import routes_of
-from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.operations.dead_letters import DeadLetterRoutes
 from asya.gateway.operations.logs import LogRoutes
 from asya.gateway.operations.numbers import NumberRoutes
 from asya.gateway.operations.runs import RunRoutes
 from asya.heavy.aws.drains import Drains
-from asya.heavy.aws.heartbeats import Heartbeats
 from asya.heavy.aws.hosts import Hosts
-from asya.heavy.aws.manifests import Manifests
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.run_results import RunResults
 from asya.protocol import names
 from asya.sidecar.aws.circuit_breaker import read_circuit
 from asya.tasks.aws.lists import build_lists

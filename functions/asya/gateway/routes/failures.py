@@ -1,14 +1,25 @@
-"""Groups tasks that failed, or that run again: `GET /api/v1/operations/failures` (`protocol §13`)."""
+"""Groups tasks that failed, and dismisses failures that need no replay (`protocol §13`, `§13.dismiss`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec.structs import replace
+
+from asya.capabilities.dead_letters.aws.replays import ReplayStarts
+from asya.capabilities.dead_letters.settlements import Dismissed, read_dismissal
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, required_identity
-from asya.gateway.routes.lists import check_owner
+from asya.gateway.http.visible_tasks import unknown_task, visible_task
+from asya.gateway.routes.tasks import check_owner
+from asya.protocol.api_errors import ApiError
+from asya.protocol.hops import HopFold
+from asya.protocol.task import Dismissal, TaskRecord
+from asya.protocol.times import format_time
 from asya.tasks.aws.failure_groups import Failures
+from asya.tasks.aws.tasks import Tasks
 from asya.tasks.failures import FailureList
 from asya.tasks.listing import read_list_query
+from asya.tasks.view import fail_if_overdue
 
 # Every page reads as many tasks as it can, and these lists have one status.
 _FIXED = frozenset({"status", "parent", "limit"})
@@ -34,3 +45,51 @@ class FailureRoutes:
         page = self.failures.page(query, caller.owner_filter, now)
         cursor = query.cursor(page.next) if page.next else None
         return Response(200, FailureList(items=page.groups, resolved=page.resolved, next_cursor=cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class DismissalRoutes:
+    """Dismisses the failures of tasks, and opens them again.
+
+    Attributes:
+        starts: knows which tasks are settled.
+    """
+
+    tasks: Tasks
+    access: AccessRules
+    starts: ReplayStarts
+
+    def dismiss(self, request: Request, now: datetime) -> Response:
+        """`POST …/{id}/dismiss`: 200 with the resolution; a repetition changes nothing."""
+        caller = self.access.caller(required_identity(request))
+        wish = read_dismissal(request.text)
+        task_id = visible_task(self.tasks, request.parameters["id"], caller, now).id
+        dismissal = Dismissal(at=format_time(now), by=caller.principal, reason=wish.reason)
+
+        def decide(record: TaskRecord, _hops: HopFold) -> TaskRecord:
+            if wish.undo:
+                return _undone(record)
+            if fail_if_overdue(record, now).status != "failed":
+                raise ApiError(409, "not_failed", f"{task_id!r} has not failed: its status is {record.status}")
+            if record.dismissed is not None:
+                is_same = (record.dismissed.by, record.dismissed.reason) == (dismissal.by, dismissal.reason)
+                return record if is_same else replace(record, dismissed=dismissal)
+            self.starts.check(record, now)
+            return replace(record, dismissed=dismissal)
+
+        record = self.tasks.update(task_id, decide, now)
+        if record is None:
+            raise unknown_task(task_id)
+        found = self.tasks.settled(record, now)
+        return Response(200, Dismissed(id=task_id, resolution=found.resolution if found is not None else None))
+
+
+def _undone(record: TaskRecord) -> TaskRecord:
+    """The record without its dismissal.
+
+    Raises:
+        ApiError: 409 if it has none.
+    """
+    if record.dismissed is None:
+        raise ApiError(409, "not_dismissed", f"{record.id!r} is not dismissed")
+    return replace(record, dismissed=None)

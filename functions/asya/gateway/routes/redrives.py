@@ -5,16 +5,14 @@ from datetime import datetime
 from shlex import quote
 
 from asya.capabilities.dead_letters import redrive
-from asya.capabilities.dead_letters.aws.replay_starts import ReplayStarts
+from asya.capabilities.dead_letters.aws.replays import ReplayStarts
 from asya.capabilities.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
 from asya.capabilities.dead_letters.redrive import Redriven, Reopening
 from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
-from asya.function.delivery import Delivery
-from asya.function.fair_queues import queue_group
-from asya.function.hop import Arrival
-from asya.function.sqs_limits import MESSAGE_BYTES
+from asya.function.hop import Arrival, Delivery
+from asya.function.sqs import MESSAGE_BYTES, queue_group
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.offloading import offloaded
 from asya.gateway.http.router import Request, Response, check_size, required_identity

@@ -9,19 +9,25 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.triggers.aws.webhook_keys import KeysUnavailableError, WebhookKeys
-from asya.capabilities.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
-from asya.capabilities.triggers.aws.webhook_queue import TooLargeForLaneError, WebhookQueue
+from asya.capabilities.triggers.aws.webhook_queue import KnownWebhook, TooLargeForLaneError, WebhookMemory, WebhookQueue
 from asya.capabilities.triggers.occurrences import submission_of
-from asya.capabilities.triggers.webhooks.bodies import UnreadableBodyError, read_body
-from asya.capabilities.triggers.webhooks.deliveries import Delivery, UnusableDeliveryError, webhook_occurrence
-from asya.capabilities.triggers.webhooks.identity import occurrence_key
-from asya.capabilities.triggers.webhooks.signatures import SignedRequest, UnsignedError, read_signature
+from asya.capabilities.triggers.webhooks import (
+    Delivery,
+    SignedRequest,
+    UnreadableBodyError,
+    UnsignedError,
+    UnusableDeliveryError,
+    occurrence_key,
+    read_body,
+    read_signature,
+    webhook_occurrence,
+)
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.router import Request, Response, check_size
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.text_encoding import decode_text
+from asya.protocol.text import decode_text
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger, Webhook
 from asya.tasks.aws.task_store import TaskStoreError

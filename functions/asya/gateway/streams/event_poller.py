@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from asya.function.lambdas.environment import Environment
-from asya.gateway.streams.attempts import has_unfinished_hops
-from asya.gateway.streams.new_events import StreamEvent, new_events
+from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.partials import PartialBatch, PartialKey
+from asya.tasks.stream_events import PartialBatch, PartialKey
 from asya.tasks.view import TaskView
 
 POLL_SECONDS = 0.4

@@ -1,29 +1,66 @@
-"""HTTP routes of streams and stream tokens (`protocol §13`, `§14`).
+"""HTTP routes of streams and stream tokens, in the current and the legacy formats (`protocol §13`, `§14`).
 
 `GET /api/v1/mesh/{id}/events` is signed. Clients that cannot sign, such as EventSource, call
 `GET /api/v1/mesh/{id}/stream?token=…` with a token from `POST …/stream-token`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
 import msgspec
 
+from asya.capabilities.legacy.tasks import legacy_envelope, legacy_job
+from asya.function.aws import clients
 from asya.function.aws.token_keys import TokenKeyError, TokenKeys
+from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import Request, Response, TextBody, required_identity
+from asya.gateway.http.entry_point import HttpEntryPoint, routes_of
+from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
-from asya.gateway.streams.new_events import has_final
+from asya.gateway.streams.new_events import StreamEvent, has_final
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
+from asya.protocol import names
 from asya.protocol.api_errors import ApiError
+from asya.protocol.exact_json import encode_json
 from asya.protocol.times import format_time
+from asya.tasks.aws.partials import PartialStore
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFormat:
+    """Encodes stream events.
+
+    Attributes:
+        data: Returns the data of an event.
+        has_partials: Whether the format has partials.
+    """
+
+    data: Callable[[StreamEvent], object]
+    has_partials: bool = True
+
+    def encode(self, event: StreamEvent) -> str:
+        """Return an event as text."""
+        return sse.event(event.type, event.id, encode_json(self.data(event)))
+
+
+def _legacy(view: Callable[[TaskView], object]) -> StreamFormat:
+    def data(event: StreamEvent) -> object:
+        return view(event.task) if event.task else None
+
+    return StreamFormat(data, has_partials=False)
+
+
+CURRENT = StreamFormat(lambda event: event.data)
+LEGACY_ENVELOPES = _legacy(legacy_envelope)
+LEGACY_JOBS = _legacy(legacy_job)
+
 
 RETRY_MILLISECONDS = 300
 """Reconnection time of clients; a short one shows events within a second across buffered responses."""
@@ -151,3 +188,26 @@ def _bounded(texts: Iterable[str]) -> list[str]:
             break
         batch.append(text)
     return batch
+
+
+def build_streams(own: Function) -> StreamRoutes:
+    """Build what answers streams and creates stream tokens."""
+    settings, tasks = own.settings, StoredTasks(own).tasks
+    partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), own.environment.sleep)
+    return StreamRoutes(
+        namespace=settings.namespace,
+        tasks=tasks,
+        poller=EventPoller(tasks, partials, own.environment),
+        access=AccessRules(settings.table, settings.account, settings.region),
+        keys=TokenKeys(clients.kms(), settings.token_key or ""),
+        stream_url=settings.stream_url,
+    )
+
+
+def stream_routes(own: Function, streams: StreamRoutes | None = None) -> tuple[HttpRoute, ...]:
+    """Return the routes of streams and stream tokens."""
+    return routes_of(names.GATEWAY_STREAM, own.settings, [streams or build_streams(own)])
+
+
+stream = HttpEntryPoint(stream_routes)
+"""The Lambda handler of the stream function."""

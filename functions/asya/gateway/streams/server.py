@@ -23,8 +23,7 @@ from asya.function.lambdas.function import Function
 from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest
-from asya.gateway.streams.wiring import build_streams, stream_routes
+from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest, build_streams, stream_routes
 
 HEALTH = "/health"
 _CONTEXT_HEADER = "x-amzn-request-context"

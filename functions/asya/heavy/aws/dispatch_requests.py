@@ -24,7 +24,7 @@ from botocore.exceptions import ClientError
 from asya.function.aws.outbox import send_error
 from asya.function.aws.table import Table, update
 from asya.function.aws.table_items import Item, Key, Value
-from asya.function.sqs_limits import DELAY_SECONDS
+from asya.function.sqs import DELAY_SECONDS
 from asya.protocol import names
 from asya.protocol.mesh_table import Batch
 

@@ -14,9 +14,9 @@ from typing import Literal, cast
 import msgspec
 
 from asya.function.aws.table_items import Item, Key
-from asya.heavy.aws.run_results import ResultSource
+from asya.heavy.aws.run_files import ResultSource
+from asya.heavy.part_results import RunOutcomes
 from asya.heavy.run_failures import CHARGED, FailureDecision, Fate
-from asya.heavy.run_outcomes import RunOutcomes
 from asya.protocol.job_runs import NUMBER_DIGITS, Host, RunFolder, Usage
 
 # formed: the manifest exists · started: EMR Serverless has the run, its members are no longer pending · closed: all is routed

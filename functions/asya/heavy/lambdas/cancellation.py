@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from asya.function.aws import clients
 from asya.function.nack import ServiceError
-from asya.heavy.aws.cancel_requests import CancelRequests
+from asya.heavy.aws.completion_messages import CancelRequests
 from asya.heavy.aws.emr_serverless import BusyError
-from asya.heavy.aws.manifests import ManifestError
+from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_items import RunRecord
-from asya.heavy.lambdas.hosting import Hosting
+from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.services import SparkServices
 from asya.protocol.job_runs import Manifest, Member
 

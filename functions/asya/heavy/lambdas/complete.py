@@ -10,12 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
-from asya.heavy.aws.completion_messages import CanceledTask, WrittenCommit, decode_message
+from asya.heavy.aws.completion_messages import CanceledTask, JobRunEvent, WatchRequest, WrittenCommit, decode_message
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES, UNKNOWN_RUN, JobRunState, is_unknown_run
-from asya.heavy.aws.manifests import ManifestError
-from asya.heavy.aws.run_events import JobRunEvent
+from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_items import RunRecord, job_run_number, state_rank
-from asya.heavy.aws.watch_requests import WatchRequest
 from asya.heavy.capacity import RETRY_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import ResidentRuns

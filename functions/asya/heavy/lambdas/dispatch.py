@@ -20,15 +20,15 @@ from asya.heavy.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.heavy.aws.emr_serverless import WAITING_STATES
 from asya.heavy.aws.run_items import RunRecord
 from asya.heavy.capacity import POLL_SECONDS
-from asya.heavy.lambdas.hosting import Hosting
+from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.run_start import MissingManifestError, RunStart
 from asya.heavy.lambdas.services import SparkServices
-from asya.heavy.stopped_envelopes import check_before_run, is_too_late_to_start
+from asya.heavy.results import check_before_run, is_too_late_to_start
 from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.metrics import record_diversion
+from asya.sidecar.lambdas.metrics_and_spans import record_diversion
 from asya.sidecar.lambdas.problems import problem_report
 from asya.tasks.reporting import reports
 

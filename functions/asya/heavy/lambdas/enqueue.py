@@ -8,18 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Diversion
-from asya.function.fair_queues import queue_group
-from asya.function.hop import Hop
-from asya.function.lambdas.batch import BatchResponse, Record, records
-from asya.function.lambdas.tracebacks import release_locals
+from asya.function.hop import Diversion, Hop
+from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
+from asya.function.sqs import queue_group
 from asya.heavy.lambdas.services import SparkServices, member_of
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.intake import Intake, receive_batch
-from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
-from asya.sidecar.lambdas.traces import trace_hop
+from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
 from asya.tasks.reporting import reports
 
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
-from asya.heavy.aws.manifests import ManifestError
+from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.capacity import EXECUTOR_WAIT, run_delay
 from asya.heavy.lambdas.resident_runs import ResidentRuns
 from asya.heavy.lambdas.services import SparkServices
-from asya.heavy.run_delay import EXECUTOR_WAIT, run_delay
 from asya.protocol.times import parse_time
 
 # Events arrive within seconds, and no run ends sooner; a query about a younger run would be wasted.

@@ -3,10 +3,10 @@
 from botocore.exceptions import ClientError
 
 from asya.heavy import run_failures
+from asya.heavy.aws.completion_messages import JobRunEvent
 from asya.heavy.aws.emr_serverless import is_unknown_run
-from asya.heavy.aws.run_events import JobRunEvent
+from asya.heavy.aws.run_files import RunOutput
 from asya.heavy.aws.run_items import Resolution, RunRecord, job_run_number
-from asya.heavy.aws.run_results import RunOutput
 from asya.heavy.capacity import failed_for_capacity, got_no_executor
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_failures import CHARGED, NO_EXECUTOR, SPARK_JOB_FAILED, WAITING, FailedRun, FailureDecision

@@ -6,28 +6,33 @@ from itertools import chain
 
 from asya.capabilities.legacy.options import numbers_children
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.heavy import results as job_results
-from asya.heavy.aws.run_events import JobRunEvent
+from asya.heavy.aws.completion_messages import JobRunEvent
+from asya.heavy.aws.run_files import ResultsError, RunOutput
 from asya.heavy.aws.run_items import Resolution, RoutingCursor, RunRecord
-from asya.heavy.aws.run_results import ResultsError, RunOutput
 from asya.heavy.lambdas.resolution import charge_error, resolve
 from asya.heavy.lambdas.services import SparkServices
-from asya.heavy.part_results import PartResult, part_results, unreadable_results
+from asya.heavy.part_results import (
+    Outcome,
+    PartResult,
+    outcome_of,
+    outcome_of_charge,
+    outcome_of_diversion,
+    part_results,
+    unreadable_results,
+)
+from asya.heavy.results import check_after_run, with_late_copy
 from asya.heavy.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
-from asya.heavy.run_outcomes import Outcome, outcome_of, outcome_of_charge, outcome_of_diversion
-from asya.heavy.stopped_envelopes import check_after_run, with_late_copy
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
-from asya.sidecar.lambdas.preflight import FRESH_SECONDS
+from asya.sidecar.lambdas.intake import FRESH_SECONDS
+from asya.sidecar.lambdas.metrics_and_spans import record_diversion, record_job_result, trace_job
 from asya.sidecar.lambdas.problems import problem_report
-from asya.sidecar.lambdas.traces import trace_job
 from asya.tasks.reporting import reports
 from asya.tasks.task_state import TaskState
 

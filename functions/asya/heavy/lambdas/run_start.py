@@ -9,19 +9,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.heavy import run_formation
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.heavy.aws.hosts import ResidentRun
-from asya.heavy.aws.manifests import ManifestError
+from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_items import RunRecord
-from asya.heavy.aws.run_slots import RunSlot
+from asya.heavy.aws.start_limits import RunSlot
 from asya.heavy.capacity import POLL_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
-from asya.heavy.lambdas.hosting import Hosting
+from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.resolution import has_ended
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_request import RunRequestError, fingerprint, run_request
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.preflight import FRESH_SECONDS
+from asya.sidecar.lambdas.intake import FRESH_SECONDS
 
 # EMR Serverless does not document how long it remembers a token; later the dispatcher searches the run by name first.
 TOKEN_LIFETIME = timedelta(hours=1)

@@ -10,23 +10,16 @@ from msgspec.structs import replace
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings, SettingsError, SparkSettings
 from asya.function.hop import Arrival, Hop
-from asya.heavy.aws.batches import Batches
-from asya.heavy.aws.commit_events import encode_commit
+from asya.heavy.aws.completion_messages import JobRunEvent, encode_commit, encode_event
 from asya.heavy.aws.dispatch_requests import DispatchRequests
 from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.emr_serverless import EmrServerless
-from asya.heavy.aws.heartbeats import Heartbeats
-from asya.heavy.aws.hosts import Hosts
-from asya.heavy.aws.manifests import Manifests
-from asya.heavy.aws.pending import Pending
-from asya.heavy.aws.run_events import JobRunEvent, encode_event
+from asya.heavy.aws.hosts import Batches, Hosts
+from asya.heavy.aws.pending import Pending, TenantRounds
+from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.run_results import RunResults
-from asya.heavy.aws.run_slots import RunSlots
-from asya.heavy.aws.start_rate import StartRate
-from asya.heavy.aws.tenant_rounds import TenantRounds
-from asya.heavy.exit_codes import explained
-from asya.heavy.run_failures import SPARK_JOB_FAILED
+from asya.heavy.aws.start_limits import RunSlots, StartRate
+from asya.heavy.run_failures import SPARK_JOB_FAILED, explained
 from asya.heavy.run_request import JobDeployment
 from asya.protocol import names
 from asya.protocol.codec import decode

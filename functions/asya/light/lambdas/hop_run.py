@@ -1,7 +1,8 @@
-"""Runs one hop: calls the handler, sends its frames, routes its end and reports progress (`protocol §5`, 6 to 12)."""
+"""Runs one hop: calls the handler behind its circuit breaker, and routes its end (`protocol §5`, 6 to 12; `§8`)."""
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -9,21 +10,105 @@ from msgspec.structs import replace
 
 from asya.capabilities.legacy.options import numbers_children
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.function.nack import OutdatedError
 from asya.function.targets import TargetError, with_versions
 from asya.light.envelope_view import envelope_view
-from asya.light.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
+from asya.protocol.times import format_time
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
-from asya.sidecar import children, outcome, slices
+from asya.sidecar import outcome, slices
+from asya.sidecar.aws.circuit_breaker import CallResult
+from asya.sidecar.circuit_breaker import Permit, Rejection
+from asya.sidecar.lambdas.metrics_and_spans import trace_hop
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.traces import trace_hop
 from asya.tasks.reporting import reports
+
+CIRCUIT_OPEN = "CircuitOpen"
+
+
+class CircuitOpenError(Exception):
+    """The circuit breaker rejects the handler call.
+
+    Attributes:
+        error: the error of the hop; retry rules match it by the type `CircuitOpen`.
+        problem: what the task shows while the envelope waits. It names the type of the error that opened the circuit, and not
+            its message: that of another owner's task may hold data.
+        until: when the circuit may permit a call.
+    """
+
+    def __init__(self, actor: str, rejection: Rejection, until: datetime) -> None:
+        next_call = format_time(until)
+        message = f"{actor} failed too often recently; the next call is allowed at {next_call}"
+        super().__init__(message)
+        self.error = ErrorInfo(type=CIRCUIT_OPEN, message=message)
+        since = f" since {_time(rejection.opened_at)}" if rejection.opened_at is not None else ""
+        cause = f", after {rejection.error.partition(':')[0]}" if rejection.error else ""
+        self.problem = TaskProblem(
+            CIRCUIT_OPEN, f"the circuit of {actor} is open{since}{cause}; the next call is allowed at {next_call}"
+        )
+        self.until = until
+
+
+class CircuitGuard:
+    """Acquires the permit for the handler call of one hop, and records its result."""
+
+    def __init__(self, services: Services, hop: Hop) -> None:
+        self._services = services
+        self._hop = hop
+        self._permit: Permit | None = None
+
+    def acquire(self) -> None:
+        """Request the permit to call the handler.
+
+        Raises:
+            CircuitOpenError: the circuit is open.
+        """
+        breaker = self._services.breaker
+        if breaker is None:
+            return
+        moment = self._services.now()
+        answer = breaker.acquire(_caller(self._hop), moment)
+        if isinstance(answer, Rejection):
+            # A probe usually ends long before its time limit, so its end is no measure for a delay.
+            longest = moment + timedelta(seconds=breaker.limits.open_for)
+            raise CircuitOpenError(self._hop.actor, answer, min(datetime.fromtimestamp(answer.until, UTC), longest))
+        if answer.is_probe:
+            self._services.telemetry.log.info("circuit half-open: probing", envelope_id=self._hop.envelope.id)
+        self._permit = answer
+
+    def record(self, result: CallResult, error: ErrorInfo | None = None) -> None:
+        """Record the result of the call; only the first result counts.
+
+        Args:
+            result: how the call ended.
+            error: that of a failed call.
+        """
+        breaker, permit, self._permit = self._services.breaker, self._permit, None
+        if breaker is None or permit is None:
+            return
+        text = f"{error.type}: {error.message}" if error is not None else ""
+        circuit = breaker.record(permit, result, self._services.now(), text)
+        if circuit is None:
+            return
+        log, envelope_id = self._services.telemetry.log, self._hop.envelope.id
+        if circuit.open_until is None:
+            log.warning("circuit closed", envelope_id=envelope_id)
+        else:
+            next_call = _time(circuit.open_until)
+            log.warning("circuit open", envelope_id=envelope_id, error_message=circuit.error, next_call_at=next_call)
+
+
+def _time(seconds: float) -> str:
+    return format_time(datetime.fromtimestamp(seconds, UTC))
+
+
+def _caller(hop: Hop) -> str:
+    envelope = hop.envelope
+    return f"{envelope.id}#{envelope.generation}#{envelope.route.position}#{hop.attempt}"
 
 
 class _UnreadableError(ValueError):
@@ -86,7 +171,7 @@ class HopRun:
         except _UnreadableError as problem:
             error = "ParseError"
             final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
-        except (TargetError, children.TooManyChildrenError) as problem:
+        except (TargetError, slices.TooManyChildrenError) as problem:
             self._circuit.record("succeeded")
             final, error = self._refusal(problem)
         except HandlerTimedOut:
@@ -133,7 +218,7 @@ class HopRun:
         self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
         seconds = self._limit.total_seconds()
         with closing(self._call.frames(payload.value, self._view, seconds, payload.digits)) as given:
-            frames = children.bounded(self._hop, given)
+            frames = slices.bounded(self._hop, given)
             first = next(frames, None)
             if self._hop.is_late_copy and first is not None and first.opens_set:
                 return  # the first run did not open this set: its list would be stored
@@ -203,12 +288,12 @@ class HopRun:
         """Whether children get the numbered ids of the envelope: with its second frame the hop claims them."""
         return numbers_children(self._hop.spec) and self._services.admission.claim_numbered_ids(self._hop.envelope)
 
-    def _refusal(self, problem: TargetError | children.TooManyChildrenError) -> tuple[Delivery, str]:
+    def _refusal(self, problem: TargetError | slices.TooManyChildrenError) -> tuple[Delivery, str]:
         """The end of a hop whose frames may not leave, and the type of its error."""
         now, sent = self._services.now(), self._frames_sent
         if isinstance(problem, TargetError):
             return outcome.mismatch(self._hop, problem, now=now, frames_sent=sent), "RouteMismatch"
-        return outcome.too_many_children(self._hop, problem, now=now, frames_sent=sent), children.REASON
+        return outcome.too_many_children(self._hop, problem, now=now, frames_sent=sent), slices.REASON
 
     def _timeout(self) -> Delivery:
         return outcome.timed_out(

@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.capabilities.legacy.options import RESPONSES
+from asya.capabilities.legacy.responses import read_response
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.light.lambdas.hop_run import HopRun
+from asya.light.lambdas.secret_calls import load_handler, with_secrets
 from asya.protocol.events import TaskEvent
-from asya.runtime.call import Invoker
+from asya.protocol.mesh_table import Actor
+from asya.runtime.call import HandlerInvoker, Invoker
+from asya.runtime.load import LoadError
+from asya.runtime.signatures import typed
 from asya.sidecar.arrival import LATE_COPY
+from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.intake import Intake, receive_batch
-from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
+from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
 
 
@@ -107,3 +114,34 @@ class Sidecar:
             self.services.telemetry.log.warning(
                 "completed hop could not be marked", exc_info=error, envelope_id=hop.envelope.id
             )
+
+
+def build_sidecar(services: Services) -> Sidecar:
+    """Build the sidecar of this function's actor.
+
+    Raises:
+        LoadError: the handler cannot be loaded.
+        SecretError: a secret of the actor cannot be read.
+    """
+    spec, name = own_actor(services)
+    handler = load_handler(services, name)
+    held = typed(name, handler, spec.handler_mode, lists_fan_out=spec.fan_out_lists)
+    responses = partial(read_response, RESPONSES.of(spec))
+    call = HandlerInvoker(held.call, held.mode, spec.fan_out_lists, responses, services.environment)
+    return Sidecar(services, with_secrets(services, call), spec.deduplicate)
+
+
+def own_actor(services: Services) -> tuple[Actor, str]:
+    """This function's actor, and the name of its handler.
+
+    Raises:
+        LoadError: the actor has no handler.
+    """
+    actor = services.settings.actor
+    spec = services.settings.table.actors[actor]
+    if spec.handler is None:
+        raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
+    return spec, spec.handler
+
+
+sidecar = queue_entry_point(build_sidecar)

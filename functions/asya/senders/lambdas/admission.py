@@ -17,8 +17,7 @@ from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.senders import entry
-from asya.senders.aws.letter_senders import LetterSenders
-from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.role_list import RoleList
 
 _END_QUEUES = (names.SINK, names.SUMP)

@@ -5,16 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Delivery, Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.function.targets import TargetError
 from asya.protocol.frame import Frame
 from asya.sidecar import outcome
 from asya.sidecar.lambdas.intake import Intake, receive_batch
-from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
+from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.traces import trace_hop
 from asya.tasks.reporting import reports
 
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
-from asya.sidecar.lambdas.metrics import record_arrivals
+from asya.sidecar.lambdas.metrics_and_spans import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
 from asya.sidecar.secret_errors import SecretError
 

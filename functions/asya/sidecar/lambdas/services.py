@@ -11,12 +11,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.aws import clients
 from asya.function.aws.claim_check import ClaimCheck
-from asya.function.aws.failed_messages import FailedMessages
+from asya.function.aws.failed_messages import FailedMessages, StartMarks
 from asya.function.aws.outage_notes import OutageNotes, merged, words_about
+from asya.function.aws.outages import Outage, ServiceHealth
 from asya.function.aws.outbox import Outbox
-from asya.function.aws.service_health import Outage, ServiceHealth
 from asya.function.aws.settings import load_settings
-from asya.function.aws.start_marks import StartMarks
+from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.batch import BatchProcessor
 from asya.function.lambdas.function import Function
 from asya.function.lambdas.starts import Starts
@@ -26,21 +26,31 @@ from asya.protocol.mesh_table import Actor
 from asya.senders.lambdas.admission import Admission
 from asya.senders.lambdas.wiring import build_admission
 from asya.sidecar.aws.circuit_breaker import Breaker
-from asya.sidecar.aws.deduplication import CompletedHops
-from asya.sidecar.aws.frame_buffer import FrameBuffer
-from asya.sidecar.aws.input_archive import InputArchive
-from asya.sidecar.lambdas.query_notices import QueryNotices
+from asya.sidecar.aws.hop_records import CompletedHops, FrameBuffer, InputArchive
 from asya.sidecar.secret_errors import SecretError
-from asya.tasks.aws.state_queries import StateQueries
-from asya.tasks.aws.state_reader import StateReader
+from asya.tasks.aws.state_reader import StateQueries, StateReader
 from asya.tasks.reporting.aws.gateway_client import CredentialsSource
-from asya.tasks.reporting.aws.progress_reporter import ProgressReporter
-from asya.tasks.reporting.aws.report_sender import ReportSender
-from asya.tasks.reporting.aws.required_reports import RequiredReports
-from asya.tasks.reporting.callback import allowed_hosts, callback_url
+from asya.tasks.reporting.aws.report_sender import ProgressReporter, ReportSender, RequiredReports
+from asya.tasks.reporting.report_messages import allowed_hosts, callback_url
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNotices:
+    """The notices of one function; see `asya.tasks.reporting.aws.state_queries.Notices`."""
+
+    telemetry: Telemetry
+
+    def failed(self, problem: str) -> None:
+        """Log the cause once for each pause."""
+        self.telemetry.log.warning("pre-flight failed; the hops proceed", problem=problem)
+
+    def skipped(self) -> None:
+        """Count a batch that proceeds without a query."""
+        self.telemetry.count("PreflightsSkipped")
+
 
 # The time of a circuit breaker's probe beyond the handler's own timeout.
 PROBE_MARGIN_SECONDS = 10.0

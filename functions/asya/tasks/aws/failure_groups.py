@@ -8,8 +8,7 @@ from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import IndexPage, ListKey
 from asya.tasks.aws.lists import TaskLists, is_of, start_of
 from asya.tasks.failures import FailureGroup, group_of, merged
-from asya.tasks.filters import TaskFilter
-from asya.tasks.listing import ListQuery
+from asya.tasks.listing import ListQuery, TaskFilter
 from asya.tasks.view import TaskView
 
 # Keys of failed tasks that one page of groups reads, give or take a page of the index, and pages of the index.

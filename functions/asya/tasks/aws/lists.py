@@ -1,6 +1,6 @@
-"""Reads pages of tasks and timelines through the indexes (`protocol §13`, lists)."""
+"""Reads pages of tasks, overdue tasks and timelines through the indexes (`protocol §13`)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -9,18 +9,122 @@ from asya.function.aws import clients
 from asya.function.aws.table import chunks
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
-from asya.tasks.aws.index import NEWEST, ListKey
-from asya.tasks.aws.list_scan import ListScan
-from asya.tasks.aws.overdue_tasks import OverdueTasks
+from asya.protocol.times import format_time
+from asya.tasks.aws.index import LAST_ID, NEWEST, IndexPage, ListKey, ListState, TaskIndex, list_key, minute_of
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.filters import TaskFilter
-from asya.tasks.listing import ListQuery
+from asya.tasks.listing import ListQuery, TaskFilter, TimelineEntry, timeline
 from asya.tasks.resolution import is_open, related, settled
-from asya.tasks.timeline import TimelineEntry, timeline
-from asya.tasks.view import TaskView, list_view
+from asya.tasks.sweeps import unswept_minutes
+from asya.tasks.view import TaskView, is_overdue, list_view
+
+# Beyond these limits the reading of the open tasks costs less. Most tasks of a busy mesh have ended at their deadline.
+MAX_MINUTES = 240
+MAX_DUE = 250  # tasks of a shard of a minute
+
+
+@dataclass(frozen=True, slots=True)
+class OverdueTasks:
+    """The overdue tasks of one mesh."""
+
+    index: TaskIndex
+    store: TaskStore
+    marks: SweepMarks
+
+    def keys(self, now: datetime) -> list[ListKey] | None:
+        """The keys of the overdue tasks in the list of open ones, newest first; None if too many tasks are due.
+
+        No sweep has run in a new mesh, and after an outage the sweep is far behind; these, too, are too many.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        mark = self.marks.read()
+        minutes = list(islice(unswept_minutes(mark, now), MAX_MINUTES + 1))
+        if mark is None or len(minutes) > MAX_MINUTES:
+            return None
+        ids = self.index.due_in((minute_of(format_time(minute)) for minute in minutes), MAX_DUE)
+        if ids is None:
+            return None
+        records = self.store.summaries(ids, now).values()
+        return sorted((list_key(record) for record in records if is_overdue(record, now)), reverse=True)
+
+
+_STATES: dict[str | None, tuple[ListState, ...]] = {
+    None: ("open", "succeeded", "failed"),
+    "pending": ("open",),
+    "running": ("open",),
+    "paused": ("open",),
+    "succeeded": ("succeeded",),
+    "failed": ("failed",),
+    "canceled": ("failed",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListScan:
+    """The keys of the lists of one mesh; every method raises `TaskStoreError` if the table is unavailable."""
+
+    index: TaskIndex
+    overdue: OverdueTasks
+
+    def pages(self, wanted: TaskFilter, before: ListKey, limit: int, now: datetime) -> Iterator[IndexPage]:
+        """Read the keys below a key, page by page. Of the filters, status, parent and times decide which keys there are.
+
+        Args:
+            wanted: the filters of the list.
+            before: the key to continue after.
+            limit: the number of keys that a page should have.
+            now: the time for the deadline check.
+
+        Yields:
+            pages without gaps between them; the list ends with the last page.
+        """
+        if wanted.until is not None:
+            before = min(before, ListKey(wanted.until, ""))
+        floor = ListKey(wanted.since or "", "")
+        for page in self._all(wanted, before, limit, now):
+            yield IndexPage([key for key in page.keys if key >= floor], page.complete_to)
+            if page.complete_to is None or page.complete_to <= floor:
+                return
+
+    def _all(self, wanted: TaskFilter, before: ListKey, limit: int, now: datetime) -> Iterator[IndexPage]:
+        if wanted.parent is not None:
+            parent_id = wanted.parent
+            yield from _pages(lambda key: self.index.children(parent_id, key, limit), before)
+            return
+        states = _STATES[wanted.status]
+        # An overdue task reads as failed before the deadline sweep has failed its record.
+        overdue = self.overdue.keys(now) if wanted.status == "failed" else []
+        if overdue is None:
+            states, overdue = ("failed", "open"), []
+        for hour in self.index.hours(before, now):
+            start = min(before, ListKey(f"{hour}~", LAST_ID))
+            yield from self._hour(hour, states, start, limit, overdue)
+
+    def _hour(
+        self, hour: str, states: Sequence[ListState], before: ListKey, limit: int, more: Sequence[ListKey]
+    ) -> Iterator[IndexPage]:
+        """Read the pages of an hour, with more keys among them."""
+        end = ListKey(hour, "")
+        for page in _pages(lambda key: self.index.listed(hour, states, key, limit), before):
+            complete_to = page.complete_to or end
+            added = [key for key in more if complete_to <= key < before]
+            yield IndexPage(sorted({*page.keys, *added}, reverse=True) if added else page.keys, complete_to)
+            before = complete_to
+
+
+def _pages(read: Callable[[ListKey], IndexPage], before: ListKey) -> Iterator[IndexPage]:
+    """Read page after page, down to the end of an index."""
+    while True:
+        page = read(before)
+        yield page
+        if page.complete_to is None:
+            return
+        before = page.complete_to
+
 
 # Index pages that one list page may cost; an owner with few tasks among many gets a short page with a cursor.
 MAX_INDEX_PAGES = 25

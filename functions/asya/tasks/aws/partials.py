@@ -15,7 +15,7 @@ from asya.function.aws.table import Change, Table, put, where
 from asya.function.aws.table_items import Item, Key
 from asya.protocol.events import PartialEvent
 from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.partials import Partial, PartialBatch, PartialKey, partial_batches
+from asya.tasks.stream_events import Partial, PartialBatch, PartialKey, partial_batches
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -1,7 +1,11 @@
-"""Stores the progress of sweeps in items of the tasks table: `pk` = `SWEEP`, `sk` = `due`, or `lost`."""
+"""Stores the progress of sweeps, and how long ends wait in `x-ends` (`protocol §13`, backstop).
+
+Progress of sweeps: `pk` = `SWEEP`, `sk` = `due`, or `lost`. How long ends wait: `pk` = `SWEEP`, `sk` = `ends-fresh`
+or `ends-late`, `at` = the time of the last such message.
+"""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
@@ -11,6 +15,38 @@ from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+MarkKind = Literal["fresh", "late"]
+
+
+class EndsMarks:
+    """The marks of one mesh."""
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._table = Table(client, table)
+
+    def read(self, kind: MarkKind) -> datetime | None:
+        """Read a mark; None before the first one.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        with table_errors("read the age of ends"):
+            item = self._table.get(_ends_key(kind))
+        return parse_time(item.text("at")) if item else None
+
+    def write(self, kind: MarkKind, at: datetime) -> None:
+        """Store a mark.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        with table_errors("store the age of ends"):
+            self._table.write(put(_ends_key(kind), {"at": format_time(at)}))
+
+
+def _ends_key(kind: MarkKind) -> Key:
+    return Key("SWEEP", f"ends-{kind}")
 
 
 class SweepMarks:

@@ -7,16 +7,15 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Raw
 
-from asya.function.delivery import Delivery
-from asya.function.fair_queues import queue_group
+from asya.function.hop import Delivery
+from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, check_target, overrides
 from asya.protocol import codec, names, status
 from asya.protocol import headers as header_names
 from asya.protocol.api_errors import ApiError
-from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.mesh_keys import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.times import format_time

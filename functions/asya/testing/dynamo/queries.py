@@ -1,12 +1,14 @@
-"""Tables in memory, and the items of a query: by partition, in order, from an index or from the table."""
+"""Tables in memory with the indexes of a deployment, and the items of a query: by partition, in order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from zlib import crc32
 
-from asya.testing.dynamo.limits import Key, check_key_condition, item_key
-from asya.testing.dynamo.values import ExpressionError, Item, Value, kind_of, plain
+from asya import registry, stores
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from asya.testing.dynamo.values import ExpressionError, Item, Key, Value, check_key_condition, item_key, kind_of, plain
 
 T = TypeVar("T")
 # The attribute, the operator and the operands of each part of a key condition.
@@ -134,3 +136,18 @@ def _fits(value: Value | None, sign: str, operands: list[Value]) -> bool:  # noq
 
 def _sort_value(item: Item, sort: str | None) -> Any:
     return plain(item[sort]) if sort is not None and sort in item else ""
+
+
+def new_tables(mesh: MeshTable) -> dict[str, Table]:
+    """The empty tables of a mesh, by their names in AWS."""
+    declared = registry.of(mesh).tables.values()
+    return {names.table_name(mesh.namespace, each.name): _new(each) for each in declared}
+
+
+def new_table(name: str) -> Table:
+    """One empty table that every mesh has."""
+    return _new(registry.PRODUCT.tables[name])
+
+
+def _new(table: stores.Table) -> Table:
+    return Table({index.name: Index(index.partition, index.sort, index.included) for index in table.indexes})

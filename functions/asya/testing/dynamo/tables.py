@@ -7,9 +7,17 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from asya.testing.dynamo.expressions import Request
-from asya.testing.dynamo.limits import Key, check_batch_size, check_distinct, check_item, item_key
 from asya.testing.dynamo.queries import Index, Paginator, Table, copied, query_page
-from asya.testing.dynamo.values import ExpressionError, Item, Value
+from asya.testing.dynamo.values import (
+    ExpressionError,
+    Item,
+    Key,
+    Value,
+    check_batch_size,
+    check_distinct,
+    check_item,
+    item_key,
+)
 
 __all__ = ("ConditionalCheckFailedException", "Index", "MemoryDynamo", "Paginator", "Table", "copied")
 

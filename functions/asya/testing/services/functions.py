@@ -1,21 +1,25 @@
-"""The mesh's functions: real entry points with simulated clients, in processes that stay warm until they crash."""
+"""The mesh's functions: real entry points with simulated clients, in processes that stay warm.
 
-from collections.abc import Callable, Mapping
+A process ends when it crashes. The sweep, the DLQ function and the reconciler run on schedules.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 from asya import registry
-from asya.function.aws.service_health import ServiceHealth
+from asya.function.aws.outages import ServiceHealth
 from asya.function.aws.settings import Settings
 from asya.function.lambdas.batch import BatchResponse
 from asya.monitoring import Dimension, Metric, Unit
+from asya.protocol import names
 from asya.protocol.keys import RESULTS_PREFIX
 from asya.protocol.mesh_table import MeshTable
-from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint
+from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint, ScheduleEntryPoint
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.reporting.aws.gateway_client import CredentialsSource
-from asya.testing.services.process import Process, current_process, running
+from asya.testing.services.process import Process, ProcessCrashed, Simulation, current_process, running
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -184,3 +188,61 @@ class Function:
         process.lag = 0.0
         if process.is_alive and process.name not in self._outdated:
             self._warm.append((process, entry))
+
+
+TIMEOUT = 120.0
+
+
+@dataclass
+class SystemFunctions:
+    """Runs the scheduled functions, each time in a new process.
+
+    Attributes:
+        fails_overdue_tasks: whether the sweep of deadlines runs.
+        new_services: makes the services of a process.
+    """
+
+    simulation: Simulation
+    settings: Mapping[str, Settings]
+    new_process: Callable[[str], Process]
+    mesh: MeshTable
+    fails_overdue_tasks: bool = False
+    new_services: Callable[[Settings, Process], Services] = SimulatedServices.of
+    process_count: int = 0
+
+    def wake_all(self) -> None:
+        """Start each scheduled function once."""
+        self._wake(registry.sweeps_of(self.mesh))
+
+    def wake_minutely(self) -> None:
+        """Start once the functions that run every minute."""
+        self._wake(name for name, schedule in registry.sweeps_of(self.mesh).items() if schedule.minutes == 1)
+
+    def _wake(self, sweeps: Iterable[str]) -> None:
+        for name in sweeps:
+            if name != names.TASK_SWEEP or self.fails_overdue_tasks:
+                self.wake(name)
+
+    def sweep_deadlines(self) -> None:
+        """Start the deadline sweep once."""
+        self.wake(names.TASK_SWEEP)
+
+    def wake(self, name: str) -> None:
+        """Start a scheduled function once."""
+        self.simulation.scheduler.start(lambda: self.run(name))
+
+    def run(self, name: str) -> None:
+        """Run a scheduled function once, in the calling process."""
+        self.process_count += 1
+        process = self.new_process(f"{name}/{self.process_count}")
+        process.ends_at = self.simulation.scheduler.seconds + TIMEOUT
+        process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
+        with running(process):
+            try:
+                declared = registry.of(self.mesh).functions[name]
+                entry_point: ScheduleEntryPoint = process.entry_point(declared.entry_point)
+                entry_point.sweep(self.new_services(self.settings[name], process))
+            except ProcessCrashed:
+                pass
+            except Exception as error:  # noqa: BLE001 - the next tick retries
+                process.note(f"raised {error!r}")

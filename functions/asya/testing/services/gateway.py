@@ -11,8 +11,8 @@ from asya.gateway.call_table import calls_of, find_call
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
+from asya.testing.services.clients import SimulatedLines
 from asya.testing.services.functions import QuietTelemetry
-from asya.testing.services.observations import SimulatedLines
 from asya.testing.services.process import Process, ProcessCrashed, running
 from asya.testing.webhooks import SECRET
 

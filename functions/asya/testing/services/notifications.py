@@ -8,7 +8,7 @@ from typing import Any
 
 from asya import registry
 from asya.capabilities.a2a.aws.push_sender import headers_of
-from asya.capabilities.a2a.lambdas.push_feed import is_watched
+from asya.capabilities.a2a.lambdas.push import is_watched
 from asya.capabilities.a2a.push import PushTarget
 from asya.function.aws.settings import Settings
 from asya.manifest import TableChanges

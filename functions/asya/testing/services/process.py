@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
-from asya.function.aws.outages import cause_of, is_refusal
-from asya.function.aws.service_health import ServiceHealth
+from asya.function.aws.outages import ServiceHealth, cause_of, is_refusal
 from asya.runtime.time_limit import TimeLimitReached
 from asya.testing.services.faults import Fault, Faults
 
 if TYPE_CHECKING:
-    from asya.testing.services.event_log import EventLog
     from asya.testing.services.queues import Message
-    from asya.testing.services.scheduler import Scheduler
+    from asya.testing.services.scheduler import EventLog, Scheduler
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from asya.function.sqs_limits import MESSAGE_BYTES
+from asya.function.sqs import MESSAGE_BYTES
 from asya.testing.services.process import Process, Simulation
 
 BATCH_ENTRIES = 10

@@ -1,13 +1,13 @@
-"""The gateway: its functions and its HTTP APIs (`protocol §13`).
+"""The gateway: its HTTP APIs and its functions (`protocol §13`).
 
-One API takes signed calls (IAM). With `gateway.jwt`, a second API takes calls with tokens (JWT) and uses the same functions,
-because a route of API Gateway has only one authorizer.
+The other functions take reports, send push notifications, list roles and fail tasks past their deadline.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from constructs import Construct
@@ -16,14 +16,16 @@ from asya.gateway.call_table import calls_of
 from asya.manifest import Requests
 from asya.protocol import names
 from asya.registry import own_functions
+from asya.tasks.aws.items import RECORD, WATCHED
+from asya_infra import timings
+from asya_infra.acknowledgements import acknowledge
 from asya_infra.build.functions import build_gateway, build_table
-from asya_infra.constructs.customer_key import customer_key
-from asya_infra.constructs.function import FunctionSettings, MeshFunction, declared
-from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
-from asya_infra.constructs.gateway.jwt_api import jwt_api
-from asya_infra.constructs.gateway.stream_key import stream_key
-from asya_infra.constructs.gateway.streaming import LiveStreams
-from asya_infra.contracts.template_record import TOOLS, tools_record
+from asya_infra.constructs.encryption import customer_key
+from asya_infra.constructs.gateway.http_api import ApiSettings, http_api, jwt_api
+from asya_infra.constructs.gateway.streaming import LiveStreams, stream_key
+from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction, add_sweep, declared
+from asya_infra.constructs.roles import ListedRoles
+from asya_infra.contracts.mesh_contracts import TOOLS, tools_record
 from asya_infra.mesh import Mesh
 
 
@@ -137,3 +139,76 @@ def _function(
 ) -> FunctionSettings:
     asset = lambda_.Code.from_asset(str(code))
     return declared(mesh, name, code=asset, key=key, environment=environment, reserved=reserved)
+
+
+def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that checks the deadlines of open tasks."""
+    settings = declared(mesh, names.TASK_SWEEP, code=mesh.table_code())
+    add_sweep(Construct(scope, "TaskSweep"), mesh, layer, settings)
+
+
+def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add the function and connect it to both queues. It sends ends of triggers' tasks to `x-triggers`, and nothing else."""
+    settings = declared(
+        mesh,
+        names.REPORTS,
+        code=mesh.table_code(),
+        # Reports that name another gateway go there by HTTP; those that name this one stay here.
+        environment={"ASYA_GATEWAY_URL": gateway.url},
+    )
+    MeshFunction(scope, mesh, layer, settings).add_declared_event_sources()
+
+
+def role_listing(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that lists the roles. It has no code of users, and its own role sends no message."""
+    settings = declared(mesh, names.ROLES, code=mesh.table_code())
+    function = MeshFunction(scope, mesh, layer, settings).function
+    # A late retry would write the list of an older deployment: no call begins that could end after CloudFormation gave up.
+    latest_start = Duration.seconds(timings.ROLES_ANSWER - settings.timeout)
+    function.configure_async_invoke(max_event_age=latest_start, retry_attempts=0)
+    acknowledge(
+        function,
+        "Serverless-LambdaAsyncFailureDestination",
+        "CloudFormation waits for the answer of the function and fails the deployment without one.",
+    )
+    ListedRoles.of(scope, mesh).resource.node.add_dependency(function)
+
+
+_BATCH = 100
+_ATTEMPTS = 10
+# Only changes of records with push configurations invoke the function.
+_WATCHED_ONLY = {"dynamodb": {"Keys": {"sk": {"S": [RECORD]}}, "NewImage": {WATCHED: {"BOOL": [True]}}}}
+
+
+class PushNotifications(Construct):
+    """One function queues the changes of tasks, one delivers them. Only a mesh with tools has them."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, task_changes: str) -> None:
+        super().__init__(scope, "PushNotifications")
+        code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        feed = MeshFunction(
+            self,
+            mesh,
+            layer,
+            declared(mesh, names.PUSH_FEED, code=code),
+        )
+        lambda_.CfnEventSourceMapping(
+            self,
+            "Changes",
+            function_name=feed.function.function_name,
+            event_source_arn=task_changes,
+            # Includes the changes before the mapping was active.
+            starting_position="TRIM_HORIZON",
+            batch_size=_BATCH,
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_WATCHED_ONLY))]
+            ),
+            bisect_batch_on_function_error=True,
+            maximum_retry_attempts=_ATTEMPTS,
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
+                    destination=mesh.addresses.dlq_arn(names.PUSH)
+                )
+            ),
+        )
+        MeshFunction(self, mesh, layer, declared(mesh, names.PUSH, code=code)).add_declared_event_sources()

@@ -1,4 +1,4 @@
-"""An HTTP API of the gateway: its routes, throttling and access log (`protocol §13`)."""
+"""The HTTP APIs of the gateway: routes, throttling, access logs, and the check of JWTs (`protocol §13`)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,17 @@ from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_authorizers import HttpJwtAuthorizer
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from asya.api_call import ApiCall
-from asya_infra.nag import acknowledge
+from asya.gateway.call_table import CALLS, own_calls
+from asya_infra.acknowledgements import acknowledge
+from asya_infra.constructs.encryption import customer_key
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.mesh_model import JwtSection
+from asya_infra.options import OptionError
 
 # Calls per second; API Gateway answers 429 above.
 _CALLS_PER_SECOND, _BURST = 500, 1000
@@ -119,3 +125,41 @@ def _default_stage(
     )
     # API Gateway refuses the settings of a route that does not exist yet.
     stage.node.add_dependency(*routes)
+
+
+def jwt_api(
+    scope: Construct, mesh: Mesh, jwt: JwtSection, functions: Mapping[str, lambda_.Function]
+) -> apigateway.HttpApi:
+    """Add the API with the public calls and those that take tokens.
+
+    API Gateway checks signature, issuer, audience and expiry of a token. `asya.gateway.identity` reads the caller.
+
+    Args:
+        scope: the gateway.
+        mesh: the mesh.
+        jwt: the issuer, its audience, and the groups of calls.
+        functions: the functions of the gateway by name.
+
+    Raises:
+        OptionError: the issuer has no https:// URL, which API Gateway needs.
+    """
+    if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
+        raise OptionError(
+            f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
+        )
+    # Links lead to the API for signed calls.
+    calls = [call for call in (*CALLS, *own_calls(mesh.table)) if call.is_for_tokens(jwt.calls)]
+    answering = {call.function for call in calls}
+    tokens = Construct(scope, "Tokens")
+    return http_api(
+        tokens,
+        ApiSettings(
+            name=f"asya-{mesh.namespace}-jwt",
+            calls=calls,
+            functions={name: function for name, function in functions.items() if name in answering},
+            authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
+            caller="authorizer.claims.sub",
+            log_retention=mesh.log_retention,
+            log_key=customer_key(tokens, mesh),
+        ),
+    )

@@ -1,9 +1,6 @@
-"""Continuous streams, for `gateway.streaming: adapter` (`protocol §13`).
+"""Continuous streams, for `gateway.streaming: adapter`, and the key of stream tokens (`protocol §13`)."""
 
-A REST API with a streaming integration invokes a function that runs an HTTP server behind AWS Lambda Web Adapter.
-"""
-
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -13,13 +10,27 @@ from asya import registry
 from asya.gateway.call_table import CALLS
 from asya.gateway.streams.sse import MAX_STREAM_SECONDS
 from asya.protocol import names
+from asya_infra.acknowledgements import acknowledge, acknowledge_check
 from asya_infra.build.functions import START_SCRIPT, build_server
-from asya_infra.checkov import acknowledge_check
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
-from asya_infra.nag import acknowledge
-from asya_infra.permissions.needs import declared_grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, declared_grants
+
+
+def stream_key(scope: Construct, mesh: Mesh) -> kms.Key:
+    """Add an HMAC key. It may be deleted with the stack, because tokens expire after an hour."""
+    key = kms.Key(
+        scope,
+        "StreamKey",
+        description=f"Stream tokens of the mesh {mesh.namespace}",
+        key_spec=kms.KeySpec.HMAC_256,
+        key_usage=kms.KeyUsage.GENERATE_VERIFY_MAC,
+        removal_policy=RemovalPolicy.DESTROY,
+        pending_window=Duration.days(7),
+    )
+    acknowledge_check(key, "CKV_AWS_7", "KMS rotates symmetric encryption keys only, and this is an HMAC key.")
+    return key
+
 
 _STAGE = "live"
 _MARGIN = 30  # seconds

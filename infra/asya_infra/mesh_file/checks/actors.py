@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asya.capabilities.pauses.limits import longest_wait
-from asya.capabilities.pauses.prompts import prompt_problems
 from asya.capabilities.pauses.resume_input import problem_of
-from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS
+from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS, prompt_problems
 from asya.contracts.spark_types import is_name
 from asya.protocol.exact_json import encode_json
 from asya.protocol.json_pointer import check_pointer

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from asya.ends.result_index import RECENT_PREFIX
+from asya.ends.results import RECENT_PREFIX
 from asya.protocol import names
 from asya.protocol.keys import (
     CANCELED_PREFIX,
@@ -20,8 +20,8 @@ from asya.protocol.keys import (
     RESULTS_PREFIX,
     SUMP_PREFIX,
     SUPERSEDED_PREFIX,
+    S3Prefix,
 )
-from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.triggers import EventSource
 from asya_infra.mesh_file.actor_model import AccessEntry, Statement
 from asya_infra.mesh_file.mesh_model import MeshFile, TriggerSection

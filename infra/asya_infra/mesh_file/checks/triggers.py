@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from asya.capabilities.triggers.occurrences import slot_values
-from asya.capabilities.triggers.sources.bus_events import BusEvent, event_values
+from asya.capabilities.triggers.occurrences import fill_in, slot_values
 from asya.capabilities.triggers.sources.new_objects import Buckets, NewObject, object_occurrence, object_values
-from asya.capabilities.triggers.templates import fill_in
-from asya.capabilities.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
+from asya.capabilities.triggers.sources.service_messages import BusEvent, event_values
+from asya.capabilities.triggers.webhooks import VALUES_OF_WEBHOOKS
 from asya.protocol import names
 from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya_infra.mesh_file.checks.context import Context, Finding

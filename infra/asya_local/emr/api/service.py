@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from asya_local.authentication.admission import page_token
 from asya_local.emr.capacity import size_of
-from asya_local.emr.catalogs import missing_catalog
 from asya_local.emr.errors import conflict, throttled, validation_error
-from asya_local.emr.run_registry import RunRegistry, now
-from asya_local.emr.runs import JobRun, new_run_id
+from asya_local.emr.run_registry import RunRegistry, TokenBucket, TokenMismatchError, now
+from asya_local.emr.runs import TERMINAL, WAITING, JobRun, new_run_id
 from asya_local.emr.settings import ApplicationSettings, EmrSettings
-from asya_local.emr.states import TERMINAL, WAITING
-from asya_local.emr.submit_parameters import SubmitParametersError, parse
-from asya_local.emr.tokens import TokenBucket, TokenMismatchError
+from asya_local.emr.submit_parameters import SubmitParametersError, missing_catalog, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

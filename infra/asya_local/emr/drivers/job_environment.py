@@ -11,7 +11,7 @@ from pathlib import Path
 from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.product.environments import spark_packages
 from asya_infra.product.interpreters import interpreter_for
-from asya_local.environments import linked_environment
+from asya_local.tools import linked_environment
 
 
 def job_python(root: Path) -> Path:

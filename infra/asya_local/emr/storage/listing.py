@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.storage.merging import Listing
+from asya_local.emr.storage.changes import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from asya_local.emr.access.readable_prefixes import ReadablePrefix
+    from asya_local.emr.access.policies import ReadablePrefix
 
 _logger = logging.getLogger(__name__)
 TRANSFERS = 8

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.access.readable_prefixes import ReadablePrefix
+from asya_local.emr.access.policies import ReadablePrefix
+from asya_local.emr.storage.changes import FileVersion, MirrorChanges, Snapshot, compare, covers, is_object, merge
 from asya_local.emr.storage.listing import TRANSFERS, is_unreadable, list_objects, mirror_error
-from asya_local.emr.storage.merging import covers, merge
-from asya_local.emr.storage.ordering import FileVersion, MirrorChanges, Snapshot, compare, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -14,7 +14,7 @@ import pytest
 from asya.client import watch
 from asya.client.mesh_client import MeshClient
 from asya.protocol.codec import decode
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

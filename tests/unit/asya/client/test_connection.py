@@ -7,7 +7,7 @@ import pytest
 
 from asya.client.connection import read_local
 from asya.client.errors import MeshError
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asya.client import async_mesh, mesh, selection
+from asya.client import async_mesh, mesh
 from tests.doubles.kit_cloud import KitMeshClient, kit_cloud
 from tests.doubles.snippets import write_project
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch, kit_cloud(folder / "mesh.yaml") as cloud:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder / "handlers"))
-        patch.setattr(selection, "read_local", lambda _: cloud.mesh.connection)
+        patch.setattr(mesh, "read_local", lambda _: cloud.mesh.connection)
         patch.setattr(mesh, "MeshClient", KitMeshClient)
         patch.setattr(async_mesh._Threads, "run", run)
         yield folder

@@ -9,7 +9,7 @@ import pytest
 
 from asya.client.errors import MeshError, NotFoundError
 from asya.client.operations import Operations
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.gateway.routes.tool_calls import WAIT_SECONDS
+from asya.gateway.routes.tools import WAIT_SECONDS
 from asya.gateway.waits import LEASE, RETRY_AFTER, slot_pools
 from asya.protocol.mesh_table import Gateway
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.heavy.results import deliveries
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from tests.doubles.envelopes import hop, raw

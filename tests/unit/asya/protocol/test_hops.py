@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
-from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.tasks.view import task_view

@@ -3,7 +3,7 @@
 import pytest
 
 from asya.protocol import headers, names
-from asya.protocol.route import Route, progress_percent
+from asya.protocol.envelope import Route, progress_percent
 from asya.protocol.times import format_duration
 
 SPAN = "00000000000000aa"

@@ -11,8 +11,8 @@ from msgspec import Raw
 from asya.protocol import slices as fan_in
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.insertion import insert
 from asya.protocol.json_pointer import check_pointer, parts
+from asya.protocol.raw_values import insert
 from asya.protocol.slices import SetDue, SliceEnded, decode_message, encode_message, slice_header
 from tests.doubles.envelopes import message, raw
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import fold
 from asya.protocol.pause import PauseFailure, PauseField, PauseRelease, TaskPause
-from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge, reopened
 from asya.tasks.aws import items as task_items

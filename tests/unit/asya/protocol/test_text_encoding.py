@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.text_encoding import as_utf8, decode_text
+from asya.protocol.text import as_utf8, decode_text
 
 MARKED = {
     "utf-8": codecs.BOM_UTF8,

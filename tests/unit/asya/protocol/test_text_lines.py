@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.protocol.text_lines import lines
+from asya.protocol.text import lines
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.function.delivery import Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Diversion, Hop
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope

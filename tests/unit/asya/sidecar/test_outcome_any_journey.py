@@ -14,17 +14,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from asya.function.delivery import Delivery, Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.targets import TargetError
 from asya.light.envelope_view import envelope_view
 from asya.protocol import ids
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
-from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value
 from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import Handler

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.function.delivery import Delivery, Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.function.delivery import Delivery
-from asya.function.hop import Hop
+from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError
 from asya.heavy import results as job_results
 from asya.protocol import ids

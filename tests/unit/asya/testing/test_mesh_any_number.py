@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from asya.protocol.names import TRIGGERS
 from asya.testing import Mesh
-from asya.testing.external.source_events import SERVICE_SENDER
+from asya.testing.external import SERVICE_SENDER
 from asya.testing.messages import put
 from asya.testing.run import Run
 from asya.testing.services.gateway import URL

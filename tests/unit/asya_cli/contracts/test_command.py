@@ -11,8 +11,15 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from asya_cli.contracts import earlier
 from asya_cli.contracts.command import contracts
 from asya_cli.errors import CommandError
-from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts, ToolContract
-from asya_infra.contracts.template_record import ACTOR, TOOLS, actor_records, tools_record
+from asya_infra.contracts.mesh_contracts import (
+    ACTOR,
+    TOOLS,
+    ActorContract,
+    MeshContracts,
+    ToolContract,
+    actor_records,
+    tools_record,
+)
 
 MESH = """
 namespace: shop

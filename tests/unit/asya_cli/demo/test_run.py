@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asya_cli.demo.cloud import MESH_FILE, actor_kinds
-from asya_cli.demo.dataset import dataset_files
-from asya_cli.demo.run import EVENT
+from asya_cli.demo.run import EVENT, MESH_FILE, actor_kinds, dataset_files
 from asya_cli.sending.send import parse_envelope
 
 

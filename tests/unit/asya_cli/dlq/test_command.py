@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
-from asya.capabilities.dead_letters.aws import queue as dead_letter_queue
+from asya.capabilities.dead_letters.aws import letters as dead_letter_queue
 from asya.client.errors import ConflictError
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView

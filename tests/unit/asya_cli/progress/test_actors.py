@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from asya.protocol.route import Route, progress_percent
+from asya.protocol.envelope import Route, progress_percent
 from asya.tasks.view import TaskView
 from asya_cli.progress.actors import ActorLine, Progress
 from asya_cli.progress.display import Display, changed_lines, duration

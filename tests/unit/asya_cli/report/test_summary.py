@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.ends.result_index import ResultRow
+from asya.ends.results import ResultRow
 from asya_cli.report.summary import Cause, Ends, summarize
 
 SINCE = "2026-11-24T22:00:00.000000Z"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.scaffold import file_changes
+from asya_cli.scaffold import files
 from asya_cli.scaffold.init import Template
 
 
@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied", ".")
 
-    monkeypatch.setattr(file_changes.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(files.tempfile, "mkdtemp", refuse)
     error = run("init", "shop").exception
     assert isinstance(error, CommandError)
     assert error.problem == "cannot make the folder shop: Permission denied"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.scaffold import file_changes
+from asya_cli.scaffold import files
 
 MESH = """\
 # My mesh
@@ -123,7 +123,7 @@ def test_a_failure_half_way_leaves_nothing(shop: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device", "mesh.yaml")
 
     before = content(shop)
-    monkeypatch.setattr(file_changes.shutil, "copymode", fail)
+    monkeypatch.setattr(files.shutil, "copymode", fail)
     assert failure("actor", "bill").problem == "cannot write mesh.yaml: No space left on device; nothing was changed"
     assert content(shop) == before
     assert not (shop / "tests").exists()

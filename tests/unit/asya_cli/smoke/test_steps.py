@@ -12,7 +12,7 @@ from asya.client.mesh_client import StoredObject
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.run_progress import RunNote
-from asya.tasks.timeline import TimelineEntry
+from asya.tasks.listing import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
 from asya_cli.smoke.steps import Smoke, measured

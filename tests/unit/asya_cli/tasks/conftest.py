@@ -13,7 +13,7 @@ import pytest
 
 from asya.client.mesh_client import MeshClient
 from asya.tasks.failures import group_of, merged
-from asya.tasks.filters import read_filter
+from asya.tasks.listing import read_filter
 from asya.tasks.view import TaskView
 from asya_cli.options import MeshOptions
 
@@ -120,6 +120,6 @@ def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
     """A mesh behind the commands."""
     fake = FakeMesh()
     monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
-    monkeypatch.setattr("asya_cli.suggestions.check_actor", lambda *_: None)
+    monkeypatch.setattr("asya_cli.aws_errors.check_actor", lambda *_: None)
     monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     return fake

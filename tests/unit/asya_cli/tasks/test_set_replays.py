@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from asya.client.mesh_client import MeshClient
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from asya_cli.errors import INTERRUPTED
 from tests.doubles.command_line import asya
 from tests.doubles.operated_mesh import operated_mesh

@@ -10,15 +10,14 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from asya.capabilities.fan_in.set_view import MissingSlice, SetView
-from asya.capabilities.operations.mesh_numbers import ActorNumbers, MeshNumbers
+from asya.capabilities.operations.mesh_numbers import ActorNumbers, MeshNumbers, Unread
 from asya.capabilities.operations.payloads import CopyKind, KeptHop
-from asya.capabilities.operations.queue_readers import Unread
 from asya.client.mesh_client import StoredObject
 from asya.client.operations import Operations
 from asya.protocol.codec import decode
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import ShownValue, TaskPause
-from asya.protocol.route import Route
 from asya.protocol.task import Cancellation, EarlierGeneration
 from asya.tasks.view import RetryView, TaskView
 from asya_cli.tasks.report import show_set, show_task_report

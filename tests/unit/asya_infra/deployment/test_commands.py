@@ -10,8 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from asya_infra.assembly import Assembly
-from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts
-from asya_infra.contracts.template_record import ACTOR, TOOLS, actor_records, tools_record
+from asya_infra.contracts.mesh_contracts import ACTOR, TOOLS, ActorContract, MeshContracts, actor_records, tools_record
 from asya_infra.deployment import commands
 from asya_infra.deployment.applications import BusyApplicationError
 from asya_infra.deployment.commands import Deployment, DeploymentError

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from asya_infra.limits.aws_limits import Violation
 from asya_infra.limits.templates import check
-from asya_infra.limits.violation import Violation
 
 REGION, ACCOUNT = {"Ref": "AWS::Region"}, {"Ref": "AWS::AccountId"}
 

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.keys import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section

@@ -7,8 +7,7 @@ from asya.sidecar.needs import CLAIMS
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.encryption import decrypt_variables, use_key
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.needs import grants, write_logs
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, grants, write_logs
 
 KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 ADDRESSES = Addresses(

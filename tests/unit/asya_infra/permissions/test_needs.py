@@ -29,8 +29,7 @@ from asya.predicates import with_jobs
 from asya.protocol.mesh_table import Actor, MeshTable, Sink, SparkJob
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.needs import declared_grants, function_grants, grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, declared_grants, function_grants, grants
 from tests.doubles.generated_tables import mesh_tables
 
 ADDRESSES = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="u", results_bucket="ends")

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import is_allowed
-from asya_infra.permissions.needs import function_grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, function_grants
 from tests.doubles.generated_tables import mesh_tables
 from tests.doubles.iam_matrix import Call, Matrix
 

@@ -16,7 +16,7 @@ from botocore.credentials import Credentials
 from asya.function.lambdas.environment import REAL
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, Request, Response, answer, required_identity
-from asya_local.account.keys import AccessKey
+from asya_local.account import AccessKey
 from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry

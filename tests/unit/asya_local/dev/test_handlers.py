@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from asya_local.dev.handlers import Handlers, NotLoadedError, WorkerFailedError, described
-from asya_local.dev.lane import WorkerDiedError
+from asya_local.dev.handlers import Handlers, NotLoadedError, WorkerDiedError, WorkerFailedError, described
 
 Answer = Callable[[int, dict[str, Any]], list[dict[str, Any]] | None]
 

@@ -16,10 +16,9 @@ from asya_local.emr.capacity import Resources, Size
 from asya_local.emr.drivers.pool import JobOutcome
 from asya_local.emr.faults import Faults
 from asya_local.emr.run_registry import RunRegistry, now
-from asya_local.emr.runs import JobRun
+from asya_local.emr.runs import JobRun, RunState
 from asya_local.emr.scheduler import Scheduler
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
-from asya_local.emr.states import RunState
 
 ONE = Resources(1, 2, 20)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from asya_local.single_calls import handler_runner
-from asya_local.single_calls.report import CallReport, CallRequest
+from asya_local.single_calls.calls import CallReport, CallRequest
 
 HANDLERS = """
 from decimal import Decimal

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from asya import fan_out
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.heavy.results import deliveries
 from asya.protocol import ids
 from asya.protocol.codec import decode

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from asya.protocol.events import EventData, TaskEvent
-from asya.tasks.timeline import TimelineEntry
+from asya.tasks.listing import TimelineEntry
 from docs_site.reference.events import driver_lines, log_entries, page
 from docs_site.reference.source import ROOT
 

@@ -1,6 +1,6 @@
-"""HTTP routes of Agent2Agent: JSON-RPC at `POST /a2a`, and the agent card (`protocol §13`).
+"""HTTP routes of Agent2Agent: JSON-RPC at `POST /a2a` with its errors, and the agent card (`protocol §13`).
 
-A message starts a task on the route of a tool, or resumes a
+The method's name selects the version of the protocol. A message starts a task on the route of a tool, or resumes a
 paused task. All state is in the tasks of the mesh, and their ids are the ids here.
 """
 
@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import UNSET
 
+from asya.capabilities.a2a.aws.push_items import PushConfigStore
 from asya.capabilities.a2a.card import card
 from asya.capabilities.a2a.requests import (
     NO_EXTENDED_CARD,
@@ -29,30 +30,114 @@ from asya.capabilities.a2a.requests import (
     TaskIdParams,
     read_params,
 )
-from asya.capabilities.a2a.routes.errors import failure, to_a2a_error
-from asya.capabilities.a2a.routes.lists import A2ALists
 from asya.capabilities.a2a.routes.push_configs import PushConfigCalls, PushConfigRef
-from asya.capabilities.a2a.routes.streams import A2AStreams
+from asya.capabilities.a2a.routes.tasks import A2ALists, A2AStreams
 from asya.capabilities.a2a.tasks import context_of, task_of
 from asya.capabilities.a2a.tool_requests import read_answers, read_message, tool_invocation
 from asya.capabilities.a2a.types import A2AMessage, A2ATask
 from asya.capabilities.a2a.versions import METHODS, STATES, VERSION, Operation, is_supported, wrapped
+from asya.capabilities.pauses.resume_input import InvalidInputError
+from asya.function.aws import clients
 from asya.gateway import json_rpc
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.failures import public_error, with_request_id
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import KEY_LIMIT, Request, Response, check_size, required_identity
-from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from asya.gateway.http.router import (
+    KEY_LIMIT,
+    Request,
+    Response,
+    check_size,
+    public_error,
+    required_identity,
+    with_request_id,
+)
+from asya.gateway.json_rpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Failure,
+    Fault,
+    MessageId,
+    RpcError,
+)
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
-from asya.gateway.routes.tool_calls import ToolCalls
+from asya.gateway.routes.tools import ToolCalls
+from asya.gateway.streams.event_poller import EventPoller
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.protocol.pause import ANSWERS_LIMIT
 from asya.protocol.task import TaskRecord
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts.idempotency import IdempotencyKey
+from asya.tasks.starts.tools import InvalidArgumentsError
 from asya.tasks.view import TaskView
+
+_CODES = {
+    "not_found": TASK_NOT_FOUND,
+    "not_paused": UNSUPPORTED_OPERATION,
+    "not_resumable": UNSUPPORTED_OPERATION,
+    "idempotency_in_progress": INTERNAL_ERROR,
+}
+REASONS = {
+    INVALID_PARAMS: "INVALID_PARAMS",
+    INTERNAL_ERROR: "INTERNAL_ERROR",
+    -32601: "METHOD_NOT_FOUND",
+    -32001: "TASK_NOT_FOUND",
+    -32002: "TASK_NOT_CANCELABLE",
+    -32003: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    -32004: "UNSUPPORTED_OPERATION",
+    -32005: "CONTENT_TYPE_NOT_SUPPORTED",
+    -32007: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+    -32009: "VERSION_NOT_SUPPORTED",
+}
+_GOOGLE = "type.googleapis.com/google.rpc."
+
+
+def to_a2a_error(error: ApiError) -> A2AError:
+    """Convert an API error to a JSON-RPC error.
+
+    Raises:
+        ApiError: The same error if its status is 403, which HTTP reports.
+    """
+    if error.status == 403:
+        raise error
+    is_temporary = error.status == 429 or error.status >= 500
+    code = _CODES.get(error.code, INTERNAL_ERROR if is_temporary else INVALID_PARAMS)
+    match error:
+        case InvalidInputError():
+            fields = error.fields
+        case InvalidArgumentsError():
+            fields = {f"arguments.{place}" if place else "arguments": problem for place, problem in error.problems}
+        case _:
+            fields = {}
+    # Neither JSON-RPC nor Agent2Agent has a code for too many calls.
+    reason = error.code.upper() if error.status == 429 else None
+    return A2AError(code, error.message, error.field, fields=fields, reason=reason, retry_after=error.retry_after)
+
+
+def failure(message_id: MessageId, error: A2AError) -> Failure:
+    """Return the response to a failed call, with the detail types of Google's APIs."""
+    fields = error.fields or ({error.field: error.message} if error.field else {})
+    reason = error.reason or REASONS[error.code]
+    info = {
+        "@type": f"{_GOOGLE}ErrorInfo",
+        "reason": reason,
+        "domain": "a2a-protocol.org",
+        "metadata": {"field": error.field} if error.field else {},
+    }
+    violations = [{"field": name, "description": problem} for name, problem in fields.items()]
+    data: list[object] = [info]
+    if violations:
+        data.append({"@type": f"{_GOOGLE}BadRequest", "fieldViolations": violations})
+    if error.retry_after is not None:
+        data.append({"@type": f"{_GOOGLE}RetryInfo", "retryDelay": f"{error.retry_after}s"})
+    return Failure(id=message_id, error=Fault(code=error.code, message=error.message, data=data))
+
 
 _CARD_HEADERS = {"cache-control": "public, max-age=300"}
 _CANCEL = ":cancel"
@@ -291,3 +376,31 @@ def _unknown(task_id: str) -> A2AError:
 
 def _no_extended_card() -> object:
     raise A2AError(NO_EXTENDED_CARD, "there is no extended card; read /.well-known/agent-card.json")
+
+
+def build_a2a(
+    own: HttpServices,
+    *,
+    tasks: Tasks,
+    lists: TaskLists,
+    access: AccessRules,
+    origins: Origins,
+    tool_calls: ToolCalls,
+    cancels: CancelRoutes,
+    resumes: ResumeRoutes,
+) -> A2ARoutes:
+    """Build the routes of `/a2a` and of the agent card."""
+    settings, environment = own.settings, own.environment
+    client, table = clients.dynamodb(), settings.table_name("tasks")
+    poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
+    return A2ARoutes(
+        calls=tool_calls,
+        cancels=cancels,
+        resumes=resumes,
+        lists=A2ALists(lists),
+        push=PushConfigCalls(settings.table, tasks, PushConfigStore(client, table, settings.table.retention.tasks)),
+        streams=A2AStreams(poller, environment),
+        access=access,
+        origins=origins,
+        warn=own.warn,
+    )

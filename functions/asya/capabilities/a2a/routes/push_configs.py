@@ -1,6 +1,6 @@
 """Calls that set, read, list and delete push configurations (`protocol §13`, `/a2a`).
 
-`asya.capabilities.a2a.lambdas.push_feed` makes the notifications from changes of the tasks table.
+`asya.capabilities.a2a.lambdas.push` makes the notifications from changes of the tasks table.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from asya.capabilities.a2a.aws.push_configs import MAX_CONFIGS, PushConfigStore
+from asya.capabilities.a2a.aws.push_items import MAX_CONFIGS, PushConfigStore
 from asya.capabilities.a2a.push import ID_LIMIT, PushTarget, push_target
 from asya.capabilities.a2a.requests import (
     PUSH_NOT_SUPPORTED,

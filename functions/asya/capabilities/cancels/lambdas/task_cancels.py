@@ -15,16 +15,22 @@ from typing import TypeGuard, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
+from asya.capabilities.pauses.lambdas.wiring import build_releases
 from asya.ends.aws.end_claims import Claim, EndClaims
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
 from asya.function.aws.table import chunks
 from asya.function.lambdas.environment import Environment
-from asya.heavy.aws.cancel_requests import CancelRequests
+from asya.function.lambdas.function import Function
+from asya.heavy.aws.completion_messages import CancelRequests
+from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.hops import HopFold
 from asya.protocol.keys import canceled_key
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import NEWEST, TaskIndex
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.cancellation import cancel_record, cancellation_report
@@ -189,3 +195,25 @@ def _has_ended(holder: Claim | None, record: TaskRecord) -> TypeGuard[Claim]:
     if holder is None or holder.generation != record.generation:
         return False
     return holder.phase != "canceled" and not holder.is_provisional
+
+
+def build_task_cancels(own: Function, stored: StoredTasks) -> TaskCancels:
+    """Build the cancellation of the mesh's tasks."""
+    settings = own.settings
+    return TaskCancels(
+        tasks=stored.tasks,
+        store=stored.store,
+        index=stored.index,
+        claims=EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
+        pause_releases=build_releases(own, stored.tasks),
+        runs=_cancel_requests(settings),
+        environment=own.environment,
+        warn=own.warn,
+    )
+
+
+def _cancel_requests(settings: Settings) -> CancelRequests | None:
+    """Build the sender of cancel requests; None for a mesh without heavy actors."""
+    if not any(actor.kind == "spark" for actor in settings.table.actors.values()):
+        return None
+    return CancelRequests(clients.sqs(), queue_url=settings.queue_url(names.COMPLETION))

@@ -1,4 +1,4 @@
-"""The DLQ function: copies and reports each dead letter once, and leaves it on its queue (`protocol §5.13`, `§11`).
+"""The DLQ function: copies and reports each dead letter once, leaves it on its queue (`protocol §5.13`, `§11`).
 
 The alarm of a queue starts a scan of that queue. A schedule scans all queues, because an alarm does not repeat for further
 messages. For each message the function writes a copy, reports the failure, notifies the set of a slice, and marks the message
@@ -7,25 +7,33 @@ as reported. All steps are idempotent, so the next scan repeats them after a cra
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.dead_letters import letters as dead_letters
-from asya.capabilities.dead_letters.aws.copies import DeadLetterCopies, copy_key
-from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
-from asya.capabilities.dead_letters.aws.report_marks import ReportMarks
+from asya.capabilities.dead_letters.aws.letters import (
+    DeadLetterCopies,
+    DeadLetterQueue,
+    ReceivedMessage,
+    ReportMarks,
+    copy_key,
+)
 from asya.capabilities.dead_letters.letters import DeadLetter, LetterEnd
 from asya.ends.aws.end_claims import ClaimResult
 from asya.ends.ending import leaves_as_child, report_time
 from asya.ends.lambdas.ends import claim_end, is_held_by_cancellation
+from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import TaskProblem
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
-from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint
+from asya.sidecar.lambdas.services import Services, services
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 
 # The time of one scan over all queues; the next scan continues. Received messages stay hidden for longer than that.
@@ -225,3 +233,31 @@ class DeadLetterWatch:
             copy=copy_key(letter),
             problem=letter.problem,
         )
+
+
+def build_dlq(services: Services) -> DeadLetterWatch:
+    """Build the watch over this mesh's dead-letter queues."""
+    settings = services.settings
+    return DeadLetterWatch(
+        services,
+        lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
+        ReportMarks(clients.dynamodb(), settings.table_name("sink")),
+        DeadLetterCopies(clients.s3(), settings.bucket),
+        StoredTasks(services).store,
+    )
+
+
+class _Dlq(ScheduleEntryPoint):
+    """Handles changes of state of alarms, too. All invocations of a process share the watch."""
+
+    def __call__(self, event: Mapping[str, Any], _context: object) -> None:
+        watch = _built()
+        watch.scan(queues_to_scan(event, watch.services))
+
+
+@cache
+def _built() -> DeadLetterWatch:
+    return build_dlq(services())
+
+
+dlq = _Dlq([build_dlq])

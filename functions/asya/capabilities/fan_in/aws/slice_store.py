@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from asya.capabilities.fan_in.aws import items
+from asya.capabilities.fan_in.aws import sets
 from asya.capabilities.fan_in.sets import ORIGIN
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Item, Key, Value
@@ -59,7 +59,7 @@ class SliceStore:
         Returns:
             The URI of the slice's object, if its body is in S3.
         """
-        key = items.slice_key(header.set_id, header.slice_index, header.slice_count)
+        key = sets.slice_key(header.set_id, header.slice_index, header.slice_count)
         if len(body) <= INLINE_BYTES:
             self._put_once(key, {"body": body}, expires_at)
             return None
@@ -69,8 +69,8 @@ class SliceStore:
 
     def store_end(self, ended: SliceEnded, *, expires_at: float) -> None:
         """Store the error of a slice that ended without a result, unless an earlier one is stored."""
-        key = items.ended_key(ended.set_id, ended.slice_index, ended.slice_count)
-        self._put_once(key, {"error": items.json_text(ended.named_error)}, expires_at)
+        key = sets.ended_key(ended.set_id, ended.slice_index, ended.slice_count)
+        self._put_once(key, {"error": sets.json_text(ended.named_error)}, expires_at)
 
     def load(self, set_id: str, index: int, slice_count: int) -> bytes:
         """Read the envelope of a stored slice.
@@ -78,7 +78,7 @@ class SliceStore:
         Raises:
             UnknownSliceError: the slice was never stored, or has expired.
         """
-        item = self._table.get(items.slice_key(set_id, index, slice_count))
+        item = self._table.get(sets.slice_key(set_id, index, slice_count))
         if not item:
             raise UnknownSliceError(f"slice {index} of set {set_id} is not stored; it may have expired")
         return self._body(item)
@@ -86,10 +86,10 @@ class SliceStore:
     def load_all(self, set_id: str, slice_count: int) -> Iterator[tuple[int, bytes]]:
         """Read the index and envelope of every stored slice once, shard by shard."""
         seen: set[int] = set()
-        for shard in range(items.shard_count(slice_count)):
-            for page in self._table.pages(items.slices_of(set_id, shard)):
-                unseen = [item for item in page if items.slice_index(item) not in seen]
-                seen.update(map(items.slice_index, unseen))
+        for shard in range(sets.shard_count(slice_count)):
+            for page in self._table.pages(sets.slices_of(set_id, shard)):
+                unseen = [item for item in page if sets.slice_index(item) not in seen]
+                seen.update(map(sets.slice_index, unseen))
                 yield from self._map(self._read, unseen)
 
     def copy_results(self, from_set: str, to_set: str, slice_count: int, *, expires_at: float) -> frozenset[int]:
@@ -104,24 +104,24 @@ class SliceStore:
         """
 
         def copy(item: Item) -> tuple[int, bytes]:
-            index = items.slice_index(item)
+            index = sets.slice_index(item)
             content = {name: item[name] for name in ("body", "object") if name in item}
-            self._put_once(items.slice_key(to_set, index, slice_count), content, expires_at)
+            self._put_once(sets.slice_key(to_set, index, slice_count), content, expires_at)
             return index, b""
 
         seen = {ORIGIN}
-        for shard in range(items.shard_count(slice_count)):
-            for page in self._table.pages(items.slices_of(from_set, shard)):
-                unseen = [item for item in page if items.slice_index(item) not in seen]
-                seen.update(map(items.slice_index, unseen))
+        for shard in range(sets.shard_count(slice_count)):
+            for page in self._table.pages(sets.slices_of(from_set, shard)):
+                unseen = [item for item in page if sets.slice_index(item) not in seen]
+                seen.update(map(sets.slice_index, unseen))
                 for _ in self._map(copy, unseen):
                     pass
         return frozenset(seen - {ORIGIN})
 
     def load_error(self, set_id: str, index: int, slice_count: int) -> ErrorInfo | None:
         """Read the error of a slice that ended without a result; None if it has none."""
-        item = self._table.get(items.ended_key(set_id, index, slice_count))
-        return items.error_of(item) if item else None
+        item = self._table.get(sets.ended_key(set_id, index, slice_count))
+        return sets.error_of(item) if item else None
 
     def _put_once(self, key: Key, content: Mapping[str, Value], expires_at: float) -> None:
         """Write an item unless it exists."""
@@ -135,7 +135,7 @@ class SliceStore:
         return key
 
     def _read(self, item: Item) -> tuple[int, bytes]:
-        return items.slice_index(item), self._body(item)
+        return sets.slice_index(item), self._body(item)
 
     def _body(self, item: Item) -> bytes:
         if "body" in item:

@@ -1,18 +1,20 @@
-"""The job runs of a mesh as an operator reads them: records in the pending table, files in the mesh's bucket."""
+"""The job runs of a mesh as an operator reads them: lists, and all that is known about one run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from asya.capabilities.operations.prices import Prices
+from botocore.exceptions import ClientError
+
+from asya.capabilities.operations.prices import Prices, Sharing, part_of, shares
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES
-from asya.heavy.aws.heartbeats import Heartbeats
-from asya.heavy.aws.manifests import Manifests
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_files import Heartbeats, ManifestError, Manifests, ResultsError, RunOutput, RunResults
+from asya.heavy.aws.run_items import Resolution, RunRecord
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.run_results import RunResults
-from asya.heavy.run_outcomes import RunOutcomes
-from asya.protocol.job_runs import Usage, run_id
+from asya.heavy.part_results import RunOutcomes, part_results
+from asya.heavy.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
+from asya.protocol.job_runs import Manifest, ResultHead, Usage, run_id
+from asya.protocol.run_progress import HeartbeatRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +129,238 @@ def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
         emr_state(record),
         record.outcomes,
     )
+
+
+RESULTS_UNREADABLE = "result unreadable"
+RESULTS_UNREAD = "has a result"
+_ENDS = {"done": "succeeded"}
+"""The words of the ends of results that differ from those of job libraries."""
+
+
+@dataclass(frozen=True)
+class EnvelopeLine:
+    """One envelope of a run.
+
+    Attributes:
+        outcome: How its result ended, or what follows without one.
+        milliseconds: The duration of its call; 0 if unknown.
+        usage, dollars: Its share of the run; None until the run has ended.
+    """
+
+    id: str
+    generation: int
+    position: int
+    attempt: int
+    outcome: str
+    error: str = ""
+    milliseconds: float = 0.0
+    usage: Usage | None = None
+    dollars: float | None = None
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One run.
+
+    Attributes:
+        state: The word of the run (`run_word`).
+        emr_state: The state of its job run at EMR Serverless; empty without one.
+        outcomes: Its envelopes by outcome, as far as they are routed.
+        verdict: Who is charged and who runs again; empty while that is not decided.
+        attempts: The starts of the driver that wrote files, oldest first.
+        problem: Why the envelopes are unknown.
+        shared: How the usage is divided among the envelopes; None until the run has ended.
+    """
+
+    run_id: str
+    state: str
+    mesh_state: str
+    job_run_id: str
+    details: str
+    formed_at: str
+    running_at: str
+    envelopes: int
+    attempts: tuple[str, ...]
+    verdict: str
+    heartbeat: HeartbeatRecord | None
+    usage: Usage | None
+    dollars: float | None
+    prices: str
+    shared: Sharing | None
+    members: tuple[EnvelopeLine, ...]
+    problem: str = ""
+    emr_state: str = ""
+    outcomes: RunOutcomes | None = None
+
+
+def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_bytes: float = float("inf")) -> RunReport:
+    """Read everything about a run.
+
+    Args:
+        mesh: the runs of the mesh.
+        record: the run.
+        prices: what an hour of its resources costs.
+        most_bytes: the size up to which results are read; of larger ones the report says only that they exist.
+
+    Raises:
+        botocore.exceptions.ClientError: AWS denies access.
+    """
+    attempts = tuple(mesh.results.attempts(record.folder))
+    lines: tuple[EnvelopeLine, ...] = ()
+    manifest, problem, shared = None, "", None
+    try:
+        manifest = mesh.manifests.read(record.actor, record.number, record.manifest_digest)
+        if manifest is None:
+            problem = "the files of the run are gone; S3 keeps them for a limited time"
+    except ManifestError as error:
+        problem = str(error)
+    verdict = ""
+    if manifest is not None:
+        output = _output(mesh, record)
+        if sum(part.size for part in output.parts) <= most_bytes:
+            heads: Mapping[int, ResultHead | None] | None = _heads(mesh, record, output)
+        else:
+            heads, problem = None, "the results are too large to be read here"
+        lines, shared = envelope_lines(record, manifest, output, heads, prices)
+        verdict = verdict_of(manifest, record.resolution, output, record.outcomes) if record.resolution else ""
+    return RunReport(
+        mesh.run_id(record),
+        run_word(record),
+        record.state,
+        record.job_run_id or "",
+        record.details,
+        record.formed_at,
+        record.running_at or "",
+        record.members,
+        attempts,
+        verdict,
+        mesh.heartbeats.latest(record.folder, attempts[-1]) if attempts else None,
+        record.usage,
+        prices.cost(record.usage) if record.usage else None,
+        prices.source,
+        shared,
+        lines,
+        problem,
+        emr_state(record),
+        record.outcomes,
+    )
+
+
+def _output(mesh: RunReader, record: RunRecord) -> RunOutput:
+    """The output that counts, or would count if the run ended now."""
+    resolution = record.resolution
+    if resolution is not None:
+        try:
+            return mesh.results.read(
+                record.folder, resolution.source, resolution.attempt, parts=resolution.parts, members=record.members
+            )
+        except ResultsError:
+            pass  # its files have expired
+    return mesh.results.find(record.folder, record.members)
+
+
+def _heads(mesh: RunReader, record: RunRecord, output: RunOutput) -> dict[int, ResultHead | None]:
+    """The head of each result by the index of its member; None for an unreadable one."""
+    heads: dict[int, ResultHead | None] = {}
+    for part in output.parts:
+        try:
+            lines = mesh.results.lines(record.folder, output.attempt, part)
+            heads |= {result.index: result.head for result in part_results(part, lines)}
+        except (ResultsError, ClientError):
+            heads |= dict.fromkeys(range(part.first, part.last + 1))
+    return heads
+
+
+def envelope_lines(
+    record: RunRecord,
+    manifest: Manifest,
+    output: RunOutput,
+    found: Mapping[int, ResultHead | None] | None,
+    prices: Prices,
+) -> tuple[tuple[EnvelopeLine, ...], Sharing | None]:
+    """Return a line for each envelope of a run, and how its usage is divided.
+
+    Args:
+        record: the run.
+        manifest: its members.
+        output: its results.
+        found: the head of each result by the index of its member, None for an unreadable one; None for results that were not read.
+        prices: what an hour of its resources costs.
+    """
+    members, usage, heads = manifest.members, record.usage, found or {}
+    durations = [_duration(heads.get(index)) for index in range(len(members))]
+    parts, how = shares(durations, manifest.shape) if members and usage else ([0.0] * len(members), None)
+    outcomes = _outcomes(record, manifest, output)
+    if found is None:
+        outcomes = dict.fromkeys(range(len(members)), RESULTS_UNREAD) | outcomes
+    lines = []
+    for index, member in enumerate(members):
+        head = heads.get(index)
+        own = part_of(usage, parts[index]) if usage else None
+        if index in heads:
+            outcome = _ENDS.get(head.end, head.end) if head else RESULTS_UNREADABLE
+        else:
+            outcome = outcomes.get(index, "waits")
+        lines.append(
+            EnvelopeLine(
+                member.id,
+                member.generation,
+                member.position,
+                member.attempt,
+                outcome,
+                f"{head.error.type}: {head.error.message}" if head and head.error else "",
+                durations[index],
+                own,
+                prices.cost(own) if own else None,
+            )
+        )
+    return tuple(lines), how
+
+
+def _duration(head: ResultHead | None) -> float:
+    return max(0.0, head.duration_ms) if head else 0.0
+
+
+def _outcomes(record: RunRecord, manifest: Manifest, output: RunOutput) -> dict[int, str]:
+    """What follows for the members without a result."""
+    if record.resolution is None:
+        return dict.fromkeys(output.at_work, "at work")
+    decision, missing = record.resolution.decision, output.missing(len(manifest.members))
+    back = returned_members(manifest, decision, missing)
+    outcomes = dict.fromkeys(missing, "charged") | dict.fromkeys(back, "runs again")
+    return outcomes | {index: "suspect, runs again alone" for index in decision.suspects if index in back}
+
+
+def verdict_of(
+    manifest: Manifest, resolution: Resolution, output: RunOutput, outcomes: RunOutcomes | None = None
+) -> str:
+    """Return how the envelopes of a run ended, who is charged with its end, and who runs again."""
+    counts = f" ({outcomes.text})" if outcomes is not None else ""
+    missing = output.missing(len(manifest.members))
+    back = len(returned_members(manifest, resolution.decision, missing))
+    if not missing:
+        return f"every envelope has a result{counts}"
+    if output.error is not None:
+        text = f"the job failed with {output.error.type}: {output.error.message}"
+    elif output.source == "commit":
+        text = "the run had no time for the rest" if back else "the job returned no result for the rest"
+    else:
+        text = _failure(manifest, resolution.decision)
+    return f"{text}; charged: {len(missing) - back}, run again uncharged: {back}{counts}"
+
+
+def _failure(manifest: Manifest, decision: FailureDecision) -> str:
+    """Why a run without a commit is charged as it is."""
+    if decision.convicted is not None:
+        return f"{manifest.members[decision.convicted].id} was the first and only envelope at work, so it is charged"
+    if decision.suspects:
+        return f"suspected: {_counted(len(decision.suspects), 'envelope')} at work, to run again one at a time"
+    if decision.fate == "halved":
+        return "no envelope was at work; the others run again in two halves"
+    if decision.fate in LACKS_CAPACITY:
+        return "EMR Serverless lacked capacity"
+    return "the run failed"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

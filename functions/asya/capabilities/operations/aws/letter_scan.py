@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue, MessageCount, ReceivedMessage
+from asya.capabilities.dead_letters.aws.letters import DeadLetterQueue, MessageCount, ReceivedMessage
 from asya.capabilities.dead_letters.letters import DeadLetter, read_letter
 
 HIDE_SECONDS = 60

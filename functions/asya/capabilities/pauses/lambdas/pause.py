@@ -1,8 +1,8 @@
-"""x-pause and any actor of kind `pause`: stores the envelope until a caller resumes its task (`protocol §11`, `§5.9`).
+"""x-pause and actors of kind `pause` store envelopes; x-resume routes them on (`protocol §11`, `§5.9`).
 
-The order makes every step repeatable: store the envelope, note the pause beside the claims on ends, report the pause, publish
-the event, record the publication, acknowledge the message. After a crash the redelivery finds the stored envelope and completes
-the missing steps, also if the deadline has passed meanwhile.
+The order of a pause makes every step repeatable: store the envelope, note the pause beside the claims on ends, report
+the pause, publish the event, record the publication, acknowledge the message. After a crash the redelivery finds the
+stored envelope and completes the missing steps, also if the deadline has passed meanwhile.
 """
 
 import shlex
@@ -19,22 +19,24 @@ from asya.capabilities.pauses.aws.notices import NotNotifiedError, PauseNotice, 
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.capabilities.pauses.callback_tokens import Callback, key_label, sign, url_of
 from asya.capabilities.pauses.limits import longest_wait
-from asya.capabilities.pauses.resuming import release_delivery
+from asya.capabilities.pauses.pausing import pause_of
+from asya.capabilities.pauses.resuming import release_delivery, restore
 from asya.capabilities.pauses.shown import shown_values
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws.receipt import Receipt
 from asya.function.aws.token_keys import TokenKeys
-from asya.function.delivery import Diversion
-from asya.function.hop import Hop
+from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
 from asya.protocol.pause import PauseHeader, PauseRelease, ShownValue
 from asya.protocol.times import format_time
-from asya.sidecar.lambdas.crew_hops import pass_on, process_batch, send_diversion
+from asya.sidecar import arrival
+from asya.sidecar.lambdas.crew_hops import next_delivery, pass_on, process_batch, report_hop, send_diversion
 from asya.sidecar.lambdas.intake import Intake
+from asya.sidecar.lambdas.metrics_and_spans import trace_hop
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.traces import trace_hop
 from asya.tasks.reporting import reports
 
 _STOPS = ("Canceled", "SlaExpired")
@@ -227,3 +229,51 @@ class PauseActor:
 
 def _key(hop: Hop) -> PauseKey:
     return PauseKey(hop.envelope.id, hop.envelope.generation, hop.envelope.route.position)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeActor:
+    """Processes the messages of x-resume. It needs no pre-flight, because the gateway has just set the task running."""
+
+    services: Services
+    paused: PausedEnvelopes
+
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
+        """Process one batch."""
+        return process_batch(self.services, event, self._handle, asks_states=False)
+
+    def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
+        """Resume one envelope. A failed send or tombstone keeps the message on the queue."""
+        started = intake.start(record)
+        if isinstance(started, Hop):
+            try:
+                return self._resume(started)
+            except ParseError as error:
+                started = arrival.parse_failure(record.arrival, error, now=self.services.now())
+        return send_diversion(self.services, started, record, "not resumed")
+
+    def _resume(self, hop: Hop) -> list[Receipt]:
+        pause = pause_of(hop.envelope)
+        key = PauseKey(hop.envelope.id, hop.envelope.generation, pause.epoch) if pause is not None else None
+        if key is not None and isinstance(self.paused.load(key), Tombstone):
+            self.services.telemetry.log.info("already resumed", envelope_id=hop.envelope.id, epoch=key.epoch)
+            self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+            return []
+        started_at = self.services.environment.monotonic()
+        restarted, frame = restore(hop)
+        delivery = next_delivery(self.services, restarted, frame)
+        receipt = self.services.outbox.send(delivery)
+        if key is not None:
+            self._mark_resumed_after_send(key, receipt)
+        duration_ms = (self.services.environment.monotonic() - started_at) * 1000
+        report_hop(self.services, restarted, duration_ms=duration_ms)
+        outcome = "failed" if delivery.kind == "sump" else "succeeded"
+        self.services.telemetry.count("Processed", by=("outcome", outcome))
+        return [receipt]
+
+    def _mark_resumed_after_send(self, key: PauseKey, receipt: Receipt) -> None:
+        """Write the tombstone after the send is accepted: the other order could lose the envelope."""
+        self.services.outbox.flush()
+        if receipt.problem is not None:
+            raise receipt.problem
+        self.paused.mark_resumed(key, at=format_time(self.services.now()))

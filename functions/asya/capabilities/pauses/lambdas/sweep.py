@@ -1,6 +1,6 @@
-"""Repeats unfinished releases of paused envelopes every minute, ends pauses that last too long, and measures the open ones.
+"""Repeats unfinished releases every minute, ends pauses by timer or age, and measures the open ones.
 
-It also sends the envelopes whose wait for a time is due. See `protocol §11` and `§15`.
+The sweep also sends the envelopes whose wait for a time is due. See `protocol §11` and `§15`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,14 +10,70 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from asya.capabilities.pauses.expiry import expire_pause
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import UNSET
+
+from asya.capabilities.pauses.aws.paused_envelopes import PauseKey
 from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
-from asya.capabilities.pauses.lambdas.timers import PauseTimers
-from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
+from asya.capabilities.pauses.lambdas.wait import WaitReleases
 from asya.capabilities.pauses.limits import longest_wait
+from asya.capabilities.pauses.resuming import expire_pause, resume_task
+from asya.protocol.api_errors import ApiError
+from asya.protocol.codec import ParseError
+from asya.protocol.envelope import Envelope
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.paused_tasks import PausedTask, PausedTasks
-from asya.tasks.aws.task_store import TaskStore
+from asya.tasks.aws.task_store import TaskStore, TaskStoreError
+
+
+@dataclass(frozen=True, slots=True)
+class PauseTimers:
+    """Ends the pauses whose timer has run down.
+
+    Attributes:
+        warn: logs a timer that the next sweep must repeat.
+    """
+
+    releases: PauseReleases
+    warn: Callable[[str], None]
+
+    def finish(self, record: TaskRecord, now: datetime) -> bool:
+        """Resume a paused task whose timer has run down; returns whether it runs again.
+
+        An error is only logged, because the next sweep repeats it. If the release dies, the next sweep sends it.
+        """
+        pause, epoch = record.pause, record.pause_epoch
+        if record.status != "paused" or pause is None or epoch is None:
+            return False
+        if pause.until is UNSET or parse_time(pause.until) > now:
+            return False
+        try:
+            resumed = self._resume(record.id, PauseKey(record.id, record.generation, epoch), now)
+        except (ApiError, TaskStoreError, ClientError, BotoCoreError, ParseError) as error:
+            self.warn(f"task {record.id} is paused beyond {pause.until}; the next sweep tries again: {error}")
+            return False
+        if resumed is None:
+            return False
+        self.releases.finish(resumed, now)
+        return True
+
+    def _resume(self, task_id: str, key: PauseKey, now: datetime) -> TaskRecord | None:
+        """The record of the resumed task; None if its pause ended meanwhile, or its stored envelope has expired."""
+        stored = self.releases.paused.load(key)
+        if not isinstance(stored, Envelope):
+            self.warn(f"task {task_id} cannot go on after its pause: its stored envelope is gone")
+            return None
+
+        def decide(record: TaskRecord, _hops: object) -> TaskRecord:
+            if record.status != "paused" or (record.generation, record.pause_epoch) != (key.generation, key.epoch):
+                return record
+            return resume_task(record, stored, {}, now=now)
+
+        record = self.releases.tasks.update(task_id, decide, now)
+        return record if record is not None and record.resumed_epoch == key.epoch else None
+
 
 # A younger release is probably being sent at this moment.
 _GRACE = timedelta(seconds=45)

@@ -3,14 +3,10 @@
 from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes
 from asya.capabilities.pauses.aws.notices import PauseNotices
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
-from asya.capabilities.pauses.lambdas.pause import PauseActor
+from asya.capabilities.pauses.lambdas.pause import PauseActor, ResumeActor
 from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
-from asya.capabilities.pauses.lambdas.resume import ResumeActor
-from asya.capabilities.pauses.lambdas.retry_wait import RetryWait
-from asya.capabilities.pauses.lambdas.sweep import PauseSweep
-from asya.capabilities.pauses.lambdas.timers import PauseTimers
-from asya.capabilities.pauses.lambdas.wait import WaitActor
-from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
+from asya.capabilities.pauses.lambdas.sweep import PauseSweep, PauseTimers
+from asya.capabilities.pauses.lambdas.wait import RetryWait, WaitActor, WaitReleases
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws import clients
 from asya.function.aws.token_keys import TokenKeys

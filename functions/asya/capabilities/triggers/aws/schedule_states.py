@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from asya.capabilities.triggers.schedule_state import ScheduleState
+from asya.capabilities.triggers.slots import ScheduleState
 from asya.function.aws.table import Table, in_partition, put, update
 from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.times import format_time, parse_time

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.capabilities.triggers.webhooks.keys import UnusableSecretError, read_keys
+from asya.capabilities.triggers.webhooks import UnusableSecretError, read_keys
 from asya.function.aws import clients
 from asya.protocol.triggers import Webhook
 from asya.runtime.secret_values import PARAMETER_PREFIX

@@ -1,20 +1,86 @@
-"""Sends webhooks to the queue `x-triggers`, with large bodies as a claim check (`protocol §16.webhooks.large`)."""
+"""Sends webhooks to `x-triggers`, and reads what is known of their tasks before (`protocol §16.webhooks`).
 
+The task itself is the memory: its record, and in a lane the decision about its occurrence.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from asya.capabilities.triggers.aws.lane_items import decision_key
+from asya.capabilities.triggers.aws.schedule_states import state_key
 from asya.capabilities.triggers.messages import UnusableMessageError, read_webhook_message
-from asya.capabilities.triggers.webhooks.deliveries import Delivery, webhook_message
+from asya.capabilities.triggers.webhooks import Delivery, webhook_message
+from asya.function.aws.table import Table
 from asya.function.claim_check import PayloadReference, reference_to
-from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX
+from asya.protocol.table_keys import WEBHOOK_ATTRIBUTES
+from asya.tasks.aws.items import is_expired, record_key
+from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import TaskStoreError
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWebhook:
+    """What the tasks table knows about a webhook.
+
+    Attributes:
+        has_task: whether its task exists.
+        is_decided: whether a lane has decided about it.
+        is_paused: whether its trigger is paused.
+    """
+
+    has_task: bool = False
+    is_decided: bool = False
+    is_paused: bool = False
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether an earlier one like it has been taken."""
+        return self.has_task or self.is_decided
+
+
+class WebhookMemory:
+    """The memory of webhooks.
+
+    Args:
+        dynamodb: the client of DynamoDB.
+        table: the name of the tasks table.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._table = Table(dynamodb, table)
+
+    def read(self, trigger: str, task_id: str, now: datetime) -> KnownWebhook:
+        """Read what is known about the webhook with a task id, with one call.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        keys = [record_key(task_id), decision_key(task_id), state_key(trigger)]
+        with table_errors("read whether a webhook has started its task"):
+            items, left_out = self._table.get_batch(keys, WEBHOOK_ATTRIBUTES)
+        if left_out:
+            raise TaskStoreError("the tasks table is busy")
+        epoch = int(now.timestamp())
+        found = {item.key: item for item in items if "expires_at" not in item or not is_expired(item, epoch)}
+        task, decision, state = keys
+        return KnownWebhook(
+            has_task=task in found,
+            is_decided=decision in found,
+            is_paused=state in found and found[state].flag("paused"),
+        )
+
 
 _PLACE = f"{INBOX_PREFIX}{names.TRIGGERS}/"
 _LARGEST_MESSAGE = MESSAGE_BYTES - MESSAGE_MARGIN

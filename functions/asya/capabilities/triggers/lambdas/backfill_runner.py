@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from asya.capabilities.triggers.aws.backfills import Backfills, StoredBackfill
-from asya.capabilities.triggers.lambdas.occurrence_starts import FINAL
+from asya.capabilities.triggers.lambdas.starts import FINAL
 from asya.capabilities.triggers.occurrences import Occurrence
 from asya.capabilities.triggers.operators.backfill import MOST_AT_ONCE, Backfill, Step, advance, with_starts
 from asya.protocol.api_errors import ApiError

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.capabilities.triggers import lane_changes
-from asya.capabilities.triggers.aws.lane_checks import LaneChecks
 from asya.capabilities.triggers.aws.lane_items import StoredLane
 from asya.capabilities.triggers.aws.lane_store import LaneStore
-from asya.capabilities.triggers.ends import EndNotice, read_end_notice
-from asya.capabilities.triggers.lambdas.lane_starts import LaneStarts
+from asya.capabilities.triggers.aws.queue_senders import LaneChecks
+from asya.capabilities.triggers.lambdas.starts import LaneStarts
 from asya.capabilities.triggers.lane_changes import Change
-from asya.capabilities.triggers.lane_messages import LaneCheck, StartAgain, read_lane_message
 from asya.capabilities.triggers.lanes import (
     Entry,
     Lane,
@@ -25,7 +23,14 @@ from asya.capabilities.triggers.lanes import (
     lane_of,
     seconds_until,
 )
-from asya.capabilities.triggers.messages import UnusableMessageError
+from asya.capabilities.triggers.messages import (
+    EndNotice,
+    LaneCheck,
+    StartAgain,
+    UnusableMessageError,
+    read_end_notice,
+    read_lane_message,
+)
 from asya.capabilities.triggers.occurrences import Occurrence
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import TaskRecord

@@ -5,19 +5,26 @@ that comes after a crash finishes the start with the same id.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec.structs import replace as replaced
 
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
 from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies
-from asya.capabilities.triggers.ends import read_end_notice
+from asya.capabilities.triggers.chains import check_chain, led_by
 from asya.capabilities.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.capabilities.triggers.lambdas.lane_queue import LaneBusyError, LaneQueue
-from asya.capabilities.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
-from asya.capabilities.triggers.lambdas.traces import Traces
-from asya.capabilities.triggers.lane_messages import StartAgain, read_lane_message
-from asya.capabilities.triggers.message_senders import check_sender
-from asya.capabilities.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
+from asya.capabilities.triggers.lambdas.starts import FINAL, OccurrenceStarts
+from asya.capabilities.triggers.messages import (
+    OtherDeploymentError,
+    StartAgain,
+    UnusableMessageError,
+    check_sender,
+    read_end_notice,
+    read_lane_message,
+    read_occurrences,
+)
 from asya.capabilities.triggers.occurrences import Occurrence, submission_of
 from asya.capabilities.triggers.operators.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
 from asya.capabilities.triggers.sources.new_objects import Buckets
@@ -26,12 +33,49 @@ from asya.function.aws.failed_messages import FailedMessages
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.function.nack import OutdatedError
+from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 from asya.tasks.starts.tool_schemas import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Traces occurrences back to their tasks.
+
+    Attributes:
+        records: the records of tasks.
+    """
+
+    services: Services
+    records: TaskStore
+
+    def traced(self, occurrence: Occurrence) -> Occurrence:
+        """Return an occurrence with the triggers that led to it. One that names no task of the mesh begins a chain.
+
+        Raises:
+            UnusableMessageError: too many starts follow from each other.
+            TaskStoreError: the table is unavailable.
+        """
+        task_id = occurrence.cause
+        if not ids.is_usable(task_id):
+            return occurrence
+        cause = self._record(task_id)
+        if cause is not None and cause.root_id is not None:
+            # The record of a child does not say what has started its root.
+            cause = self._record(cause.root_id)
+        after = led_by(cause) if cause is not None else ()
+        check_chain(occurrence.trigger, after)
+        return replace(occurrence, started_by=replaced(occurrence.started_by, after=after))
+
+    def _record(self, task_id: str) -> TaskRecord | None:
+        stored = self.records.records([task_id], self.services.now(), consistent=True).get(task_id)
+        return stored.record if stored is not None else None
+
 
 # The receives of a message that only says where to look; the sweep of the next minute sends another one.
 _LOOKS = 5

@@ -1,21 +1,16 @@
 """The Lambda handler of `x-triggers`, and the sweeps of slots, lanes and backfills."""
 
-from asya.capabilities.cancels.lambdas.wiring import build_task_cancels
+from asya.capabilities.cancels.lambdas.task_cancels import build_task_cancels
 from asya.capabilities.triggers.aws.backfills import Backfills
-from asya.capabilities.triggers.aws.lane_checks import LaneChecks
 from asya.capabilities.triggers.aws.lane_store import LaneStore
+from asya.capabilities.triggers.aws.queue_senders import LaneChecks, SlotSender
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
-from asya.capabilities.triggers.aws.slot_sender import SlotSender
 from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies
 from asya.capabilities.triggers.lambdas.backfill_runner import BackfillRunner
-from asya.capabilities.triggers.lambdas.backfill_sweep import BackfillSweep
 from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
-from asya.capabilities.triggers.lambdas.lane_starts import LaneStarts
-from asya.capabilities.triggers.lambdas.lane_sweep import LaneSweep
-from asya.capabilities.triggers.lambdas.occurrence_starts import OccurrenceStarts
-from asya.capabilities.triggers.lambdas.slot_sweep import SlotSweep
-from asya.capabilities.triggers.lambdas.traces import Traces
-from asya.capabilities.triggers.lambdas.triggers import TriggerQueue
+from asya.capabilities.triggers.lambdas.starts import LaneStarts, OccurrenceStarts
+from asya.capabilities.triggers.lambdas.sweeps import BackfillSweep, LaneSweep, SlotSweep
+from asya.capabilities.triggers.lambdas.triggers import Traces, TriggerQueue
 from asya.function.aws import clients
 from asya.function.aws.failed_messages import FailedMessages
 from asya.function.lambdas.batch import BatchProcessor

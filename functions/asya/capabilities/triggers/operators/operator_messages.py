@@ -5,8 +5,7 @@ from datetime import datetime
 import msgspec
 
 from asya.capabilities.triggers.messages import scheduled
-from asya.capabilities.triggers.occurrences import Occurrence, encode_payload, slot_values
-from asya.capabilities.triggers.templates import fill_in
+from asya.capabilities.triggers.occurrences import Occurrence, encode_payload, fill_in, slot_values
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time

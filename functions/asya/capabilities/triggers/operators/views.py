@@ -1,8 +1,9 @@
-"""What operators see of triggers and backfills (`protocol §16.calls.show`, `§16.backfill`)."""
+"""What operators see of triggers and backfills, and the slots to come (`protocol §16.calls.show`, `§16.local`)."""
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import islice
+from itertools import groupby, islice
 
 from asya.capabilities.triggers.lanes import Lane
 from asya.capabilities.triggers.occurrences import slot_key
@@ -15,8 +16,7 @@ from asya.capabilities.triggers.operators.answers import (
     TriggerView,
 )
 from asya.capabilities.triggers.operators.backfill import MOST_AT_ONCE, Backfill, NotedSlot
-from asya.capabilities.triggers.schedule_state import ScheduleState
-from asya.capabilities.triggers.slots import last_slot, slots_after
+from asya.capabilities.triggers.slots import ScheduleState, last_slot, slots_after, slots_between
 from asya.protocol import ids
 from asya.protocol.task import ViewStatus
 from asya.protocol.times import format_time
@@ -139,3 +139,25 @@ def _problem(backfill: Backfill, trigger: Trigger | None) -> str | None:
     if not trigger.enabled:
         return f"the trigger {backfill.trigger!r} is off"
     return None
+
+
+def upcoming(
+    triggers: Mapping[str, Trigger], states: Mapping[str, ScheduleState], now: datetime, until: datetime
+) -> Iterator[tuple[datetime, list[str]]]:
+    """The times up to `until` at which slots are due that were not decided yet, each with the names of its triggers.
+
+    Triggers that are off or paused have none.
+    """
+    slots = heapq.merge(*(_slots(name, trigger, states.get(name), now, until) for name, trigger in triggers.items()))
+    for moment, group in groupby(slots, key=lambda slot: slot[0]):
+        yield moment, [name for _, name in group]
+
+
+def _slots(
+    name: str, trigger: Trigger, state: ScheduleState | None, now: datetime, until: datetime
+) -> Iterator[tuple[datetime, str]]:
+    if trigger.schedule is None or not trigger.enabled or (state is not None and state.paused):
+        return
+    after = max(now, state.decided) if state is not None else now
+    for slot in slots_between(trigger.schedule, after, until):
+        yield slot, name

@@ -1,21 +1,85 @@
-"""New objects of buckets, as S3 and EventBridge tell of them, and the occurrences of triggers (`protocol §16.objects`)."""
+"""New objects of buckets and filters of their keys, and the occurrences of triggers (`protocol §16.objects`).
 
-from collections.abc import Iterator
+S3 refuses filters that overlap: of two with one event, neither the prefixes nor the suffixes may both begin or end alike. So the
+filters of a bucket may cover more keys than the triggers ask for, and the function compares each key itself.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise, takewhile
 from urllib.parse import unquote_plus
 
 import msgspec
 
-from asya.capabilities.triggers.occurrences import Occurrence, encode_payload
-from asya.capabilities.triggers.sources.key_filters import KeyFilter, notification_filters
-from asya.capabilities.triggers.templates import fill_in
-from asya.protocol.keys import task_of_key
+from asya.capabilities.triggers.occurrences import Occurrence, encode_payload, fill_in
+from asya.protocol.keys import S3Prefix, task_of_key
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import ObjectSource, Trigger
+
+MOST_FILTERS = 100
+"""The notifications that a bucket may have."""
+_MOST_CHARACTERS = 1024
+# S3 wants other characters URL-encoded, and the documentation leaves open which.
+_PLAIN = r"[A-Za-z0-9!_.'()/=-]*"
+_PLAIN_START, _PLAIN_END = re.compile(_PLAIN), re.compile(f"{_PLAIN}$")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KeyFilter:
+    """The keys that begin with `prefix` and end with `suffix`."""
+
+    prefix: str = ""
+    suffix: str = ""
+
+    def matches(self, key: str) -> bool:
+        """Whether a key is one of these."""
+        return key.startswith(self.prefix) and key.endswith(self.suffix)
+
+    def overlaps(self, other: "KeyFilter") -> bool:
+        """Whether S3 takes the two for overlapping."""
+        joined = self.joined(other)
+        return joined.prefix in (self.prefix, other.prefix) and joined.suffix in (self.suffix, other.suffix)
+
+    def joined(self, other: "KeyFilter") -> "KeyFilter":
+        """The narrowest filter that has the keys of both."""
+        return KeyFilter(_common(self.prefix, other.prefix), _common(self.suffix[::-1], other.suffix[::-1])[::-1])
+
+    @property
+    def acceptable(self) -> "KeyFilter":
+        """The narrowest filter with these keys that S3 takes as it is written."""
+        start, end = _PLAIN_START.match(self.prefix), _PLAIN_END.search(self.suffix)
+        return KeyFilter((start[0] if start else "")[:_MOST_CHARACTERS], (end[0] if end else "")[-_MOST_CHARACTERS:])
+
+
+def notification_filters(wanted: Iterable[KeyFilter]) -> tuple[KeyFilter, ...]:
+    """The filters for the notifications of one bucket: 100 at most, none overlaps another, and they have all wanted keys."""
+    filters = _apart(each.acceptable for each in wanted)
+    while len(filters) > MOST_FILTERS:
+        closest = max(pairwise(filters), key=lambda pair: len(_common(pair[0].prefix, pair[1].prefix)))
+        filters = _apart([*(each for each in filters if each not in closest), closest[0].joined(closest[1])])
+    return filters
+
+
+def _apart(filters: Iterable[KeyFilter]) -> tuple[KeyFilter, ...]:
+    """Join those that overlap, until none does."""
+    apart: list[KeyFilter] = []
+    for each in sorted(set(filters)):
+        joined = each
+        while other := next((found for found in apart if found.overlaps(joined)), None):
+            apart.remove(other)
+            joined = joined.joined(other)
+        apart.append(joined)
+    return tuple(sorted(apart))
+
+
+def _common(one: str, other: str) -> str:
+    """What both begin with."""
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
 
 _CREATED = "ObjectCreated:"
 # What S3 writes as the version of an object in a bucket without versions.

@@ -12,8 +12,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
-from asya.function.batching import pack
 from asya.function.nack import ServiceError
+from asya.function.sqs import pack
 from asya.protocol.events import EventResult, EventResults, Report
 from asya.protocol.exact_json import encode_json
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.function.aws.receipt import Receipt
-from asya.function.delivery import Diversion
+from asya.function.hop import Diversion
 from asya.function.lambdas.batch import BatchResponse, Record
 from asya.sidecar.lambdas.crew_hops import pass_on, process_batch, send_diversion
 from asya.sidecar.lambdas.intake import Intake

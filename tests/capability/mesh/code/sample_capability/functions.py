@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
-from asya.gateway.http.binding import routes_of
-from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.router import HttpRoute
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services

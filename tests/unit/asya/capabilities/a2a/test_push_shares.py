@@ -2,7 +2,7 @@
 
 from asya import registry
 from asya.capabilities.a2a.aws.push_sender import SECONDS
-from asya.capabilities.a2a.push_shares import HOST_SECONDS, OWNER_SECONDS, ShareUsedError, shares
+from asya.capabilities.a2a.push import HOST_SECONDS, OWNER_SECONDS, ShareUsedError, shares
 from asya.function.nack import nack_seconds
 from asya.protocol import names
 from tests.doubles.tasks import at

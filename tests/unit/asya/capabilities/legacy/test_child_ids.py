@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asya.capabilities.legacy import child_ids
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
-from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.entry_items import OwnerClaims
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
 

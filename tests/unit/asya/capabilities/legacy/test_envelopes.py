@@ -8,7 +8,7 @@ import pytest
 from asya.capabilities.legacy.envelopes import read_envelope
 from asya.protocol import ids
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.route import Route
+from asya.protocol.envelope import Route
 from tests.doubles.envelopes import message
 
 LEGACY: list[tuple[dict[str, Any], Route | str]] = [

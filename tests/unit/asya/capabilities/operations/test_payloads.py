@@ -13,7 +13,7 @@ from asya.capabilities.operations.payloads import (
     read_hop,
 )
 from asya.protocol.api_errors import ApiError
-from asya.protocol.route import Route
+from asya.protocol.envelope import Route
 
 ROUTE = Route(("prep", "infer", "post"), "", ())
 

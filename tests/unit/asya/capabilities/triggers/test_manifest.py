@@ -8,8 +8,7 @@ from asya.protocol.triggers import EventSource, Trigger
 from asya.protocol.wait import Wait
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.needs import function_grants
-from asya_infra.permissions.resources import Place
+from asya_infra.permissions.needs import Place, function_grants
 
 PLACE = Addresses(namespace="shop", partition="aws", region="eu-west-1", account="1", url_suffix="amazonaws.com")
 ACTORS = {name: Actor(kind="handler") for name in ("check", "bill", "ship", "secret")}

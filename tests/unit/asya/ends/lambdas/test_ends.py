@@ -8,7 +8,7 @@ import pytest
 
 from asya.ends.lambdas.wiring import build_sink, build_sump
 from asya.function.aws import clients
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status

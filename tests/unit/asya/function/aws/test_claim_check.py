@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.function.aws.claim_check import ClaimCheck
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol.codec import ParseError, decode
 from tests.doubles.envelopes import message, status
 from tests.doubles.s3 import FakeS3

@@ -14,11 +14,11 @@ from botocore.exceptions import ClientError
 
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.function.aws.conditional_writes import put_if_absent
-from asya.heavy.aws.manifests import Manifests
 from asya.heavy.aws.pending import INLINE_BYTES, Pending
+from asya.heavy.aws.run_files import Manifests
 from asya.protocol.codec import decode
 from asya.protocol.job_runs import Member
-from asya.sidecar.aws.frame_buffer import FrameBuffer
+from asya.sidecar.aws.hop_records import FrameBuffer
 from tests.doubles.envelopes import message
 from tests.doubles.job_runs import MANIFEST
 from tests.doubles.s3 import FakeS3

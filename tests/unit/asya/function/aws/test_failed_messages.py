@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asya.function.aws.failed_messages import FailedMessages
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 
 
 class Sqs:

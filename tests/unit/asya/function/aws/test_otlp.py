@@ -10,7 +10,7 @@ import requests
 from botocore.credentials import Credentials
 
 from asya.function.aws.otlp import otlp_export
-from asya.function.aws.traces import ExportError
+from asya.function.aws.telemetry import ExportError
 from asya.function.spans import Span
 from asya.protocol.tracing import TraceContext
 from tests.doubles.otlp_collector import Collector, decode, otlp_collector

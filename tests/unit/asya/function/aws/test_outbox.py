@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.function.aws.outbox import Outbox, SendError, SendRefusedError, send_error
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from tests.doubles.sqs import FakeSqs, Refusal
 
 

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.submission_sender import NotSentError, SubmissionSender, TooLargeError
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol.codec import decode
 from tests.doubles.envelopes import message
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from asya.function.aws.table import Change, Table, ThrottledError, delete, put, update, where
 from asya.function.aws.table_items import Item, Key, Value
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.dynamo import emulated_tasks
 

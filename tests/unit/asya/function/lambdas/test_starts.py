@@ -8,12 +8,11 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec import structs
 
-from asya.function.aws.failed_messages import FailedMessages
+from asya.function.aws.failed_messages import FailedMessages, StartMarks
+from asya.function.aws.outages import ServiceHealth
 from asya.function.aws.receipt import Receipt
-from asya.function.aws.service_health import ServiceHealth
-from asya.function.aws.start_marks import StartMarks
 from asya.function.aws.telemetry import Telemetry
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.function.lambdas.batch import BatchProcessor, Record, records
 from asya.function.lambdas.starts import Starts
 from asya.function.nack import MAX_NACK_SECONDS, MAX_OUTAGE_NACK_SECONDS

@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 from asya.function.aws import clients
 from asya.function.aws.outage_notes import OutageNotes
-from asya.function.aws.service_health import Outage
+from asya.function.aws.outages import Outage
 from asya.gateway.lambdas import wiring
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import encode_table

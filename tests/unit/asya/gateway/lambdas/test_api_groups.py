@@ -9,7 +9,7 @@ import pytest
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.entry_point import HttpServices
-from asya.gateway.lambdas.api_groups import ApiParts
+from asya.gateway.lambdas.api import ApiParts
 from asya.protocol import names
 from tests.doubles.gateway_functions import Gateway, settings_with
 

@@ -10,11 +10,11 @@ from jsonschema_rs import meta, validator_for
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS, calls_of
 from asya.gateway.http.entry_point import HttpServices
-from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.api import build_api
 from asya.gateway.lambdas.openapi import document
 from asya.gateway.lambdas.wiring import report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import stream_routes
+from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger, Webhook

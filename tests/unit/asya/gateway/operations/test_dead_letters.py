@@ -8,16 +8,16 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from asya.capabilities.dead_letters.aws import queue as dead_letter_queue
-from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
+from asya.capabilities.dead_letters.aws import letters as dead_letter_queue
+from asya.capabilities.dead_letters.aws.letters import DeadLetterQueue
 from asya.capabilities.dead_letters.letters import watched_actors
 from asya.function.aws import clients
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.gateway.operations.wiring import build_operations
 from asya.protocol import names
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger
 from tests.doubles.envelopes import message, status

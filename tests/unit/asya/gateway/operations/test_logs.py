@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 from asya.function.aws import clients
 from asya.gateway.operations.wiring import build_logs
 from asya.protocol import names
+from asya.protocol.envelope import Route
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
 from tests.doubles.dispatching import start_run

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from asya.function.aws import clients
 from asya.gateway.operations.wiring import build_operations
 from asya.protocol import names
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.mesh_table import Access, CircuitBreaker, Policy, Resiliency, Tool
-from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from tests.doubles.dispatching import enqueue_ids, start_run
 from tests.doubles.dynamo import create_tasks_table

@@ -11,7 +11,7 @@ from asya.capabilities.cancels.lambdas import task_cancels
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.ends.aws.end_claims import Claim, EndClaims
 from asya.function.aws import clients
-from asya.heavy.aws.cancel_requests import decode_cancel
+from asya.heavy.aws.completion_messages import decode_cancel
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.routes import tool_calls
+from asya.gateway.routes import tools
 from asya.protocol.mesh_table import Tool
 from asya.tasks.starts.tool_schemas import validate
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, read_task_event, report, route_event, signed_by
@@ -31,7 +31,7 @@ GOOD = {"flights": "raw/flights.csv.gz"}
 def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Tool(description="d", route=("inspect-dataset", "publish-report"), timeout=45, input_schema=SCHEMA)
     gateway.mesh = changed(MESH, tools={"analyse": tool, "plain": Tool(description="d", route=("publish-report",))})
-    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(tools, "WAIT_SECONDS", 0.0)
 
 
 def call(gateway: Gateway, body: object, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
@@ -102,9 +102,9 @@ def test_a_child_has_the_tool_of_its_root(gateway: Gateway) -> None:
 def test_a_task_that_ends_in_time_is_the_answer(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, end: str, data: Any, told: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 20.0)
+    monkeypatch.setattr(tools, "WAIT_SECONDS", 20.0)
     started = threading.Event()
-    write = tool_calls.ToolCalls.wait
+    write = tools.ToolCalls.wait
 
     def wait(self: Any, task_id: str, *args: Any) -> Any:
         report(gateway, task_id, "received", 1)
@@ -112,7 +112,7 @@ def test_a_task_that_ends_in_time_is_the_answer(
         started.set()
         return write(self, task_id, *args)
 
-    monkeypatch.setattr(tool_calls.ToolCalls, "wait", wait)
+    monkeypatch.setattr(tools.ToolCalls, "wait", wait)
     status, content = call(gateway, {"name": "plain", "arguments": {}})
     assert (status, content["status"]) == (200, end)
     assert content.items() >= told.items()

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
-from asya.capabilities.triggers.aws.webhook_memory import KnownWebhook
-from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
+from asya.capabilities.triggers.aws.webhook_queue import KnownWebhook, WebhookBodies, WebhookQueue
 from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
-from asya.capabilities.triggers.webhooks.keys import read_keys
+from asya.capabilities.triggers.webhooks import read_keys
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer

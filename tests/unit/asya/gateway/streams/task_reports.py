@@ -13,8 +13,7 @@ from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
-from asya.tasks.partials import PartialBatch, partial_batches
-from asya.tasks.stream_events import StreamPartial, StreamStatus
+from asya.tasks.stream_events import PartialBatch, StreamPartial, StreamStatus, partial_batches
 from asya.tasks.view import TaskView, task_view
 from tests.doubles.tasks import at
 

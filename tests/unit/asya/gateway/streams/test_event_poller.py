@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.new_events import StreamEvent
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
+from asya.protocol.envelope import Route
 from asya.protocol.events import PartialEvent, TaskEvent
-from asya.protocol.route import Route
 from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks

@@ -14,10 +14,10 @@ from asya.function.aws.telemetry import Telemetry
 from asya.function.aws.token_keys import TokenKeys
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
+from asya.gateway.streams import routes, stream_tokens
 from asya.gateway.streams import routes as gateway_stream
-from asya.gateway.streams import stream_tokens, wiring
+from asya.gateway.streams.routes import stream_routes
 from asya.gateway.streams.sse import event as event_text
-from asya.gateway.streams.wiring import stream_routes
 from asya.protocol.api_errors import ApiError
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -320,5 +320,5 @@ def test_a_stream_in_the_legacy_job_format(gateway: Gateway, task_id: str) -> No
 
 def test_the_entry_point_builds_itself(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     settings_with(gateway.environ, gateway.mesh)
-    monkeypatch.setattr(wiring.stream, "_started", None)
-    assert wiring.stream(stream_event(SIGNED, "unknown"), None)["statusCode"] == 404
+    monkeypatch.setattr(routes.stream, "_started", None)
+    assert routes.stream(stream_event(SIGNED, "unknown"), None)["statusCode"] == 404

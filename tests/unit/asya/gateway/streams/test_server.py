@@ -18,11 +18,9 @@ from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
 from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.formats import CURRENT
-from asya.gateway.streams.routes import StreamRequest, StreamRoutes
+from asya.gateway.streams.routes import CURRENT, StreamRequest, StreamRoutes, stream_routes
 from asya.gateway.streams.server import StreamServer, http_server
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
-from asya.gateway.streams.wiring import stream_routes
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks

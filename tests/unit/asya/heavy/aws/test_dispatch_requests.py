@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
-from asya.heavy.aws.start_rate import QuotaBucket, StartRate
+from asya.heavy.aws.start_limits import QuotaBucket, StartRate
 from tests.doubles.heavy import HeavyWorld, heavy_world
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

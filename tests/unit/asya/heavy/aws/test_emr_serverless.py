@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
+from asya.heavy.aws.completion_messages import JobRunEvent, decode_event, encode_event
 from asya.heavy.aws.emr_serverless import BusyError, ConflictingRunError, EmrServerless, RefusedRunError
-from asya.heavy.aws.run_events import JobRunEvent, decode_event, encode_event
 from asya.heavy.capacity import failed_for_capacity
 from asya.heavy.run_request import RunRequest
 

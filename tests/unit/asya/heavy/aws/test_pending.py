@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from asya.heavy.aws.pending import Pending
 from asya.protocol.job_runs import Member
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)

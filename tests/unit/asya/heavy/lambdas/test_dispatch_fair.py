@@ -64,7 +64,7 @@ def test_a_table_without_an_answer_keeps_the_messages(world: HeavyWorld, monkeyp
     def refuse(*_: object, **__: object) -> None:
         raise ConnectionError("no answer")
 
-    monkeypatch.setattr("asya.heavy.aws.tenant_rounds.TenantRounds.take", refuse)
+    monkeypatch.setattr("asya.heavy.aws.pending.TenantRounds.take", refuse)
     world.send("a1", headers={"tenant": "a"})
     with pytest.raises(AssertionError):
         world.enqueue()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.heavy.aws.commit_events import encode_commit
+from asya.heavy.aws.completion_messages import encode_commit
 from asya.heavy.lambdas import reconcile
 from asya.protocol.job_runs import Host, RunFolder, presence_key
 from asya.protocol.mesh_table import SparkJob

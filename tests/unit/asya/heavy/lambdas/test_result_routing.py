@@ -8,7 +8,7 @@ from msgspec.structs import replace as changed
 from asya.heavy.lambdas import result_routing
 from asya.protocol import ids
 from asya.protocol.events import TaskEvent
-from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.entry_items import OwnerClaims
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from asya.function.aws import clients
-from asya.heavy.aws.run_results import RunResults
+from asya.heavy.aws.run_files import RunResults
 from tests.doubles.heavy import HeavyWorld, TimedContext, done_result, heavy_world
 
 

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.heavy.aws.cancel_requests import CancelRequests, decode_cancel, encode_cancel
-from asya.heavy.aws.completion_messages import CanceledTask, decode_message
-from asya.heavy.aws.watch_requests import WatchRequest
+from asya.heavy.aws.completion_messages import (
+    CanceledTask,
+    CancelRequests,
+    WatchRequest,
+    decode_cancel,
+    decode_message,
+    encode_cancel,
+)
 from asya.heavy.lambdas.complete import LAST_RECEIVE, Completion
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.job_runs import attempts_prefix
@@ -21,7 +26,7 @@ from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_re
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
     # Delayed messages arrive at once, so the tests do not wait.
-    monkeypatch.setattr("asya.heavy.aws.watch_requests.INTERVAL_SECONDS", 0)
+    monkeypatch.setattr("asya.heavy.aws.completion_messages.INTERVAL_SECONDS", 0)
     with heavy_world(monkeypatch) as heavy:
         yield heavy
 
@@ -117,7 +122,7 @@ def test_10_the_reconciler_finds_a_running_run_without_an_event(
 
 @pytest.mark.rule("10.progress")
 def test_10_the_many_envelopes_of_a_dataframe_get_reports_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.heavy.aws.watch_requests.INTERVAL_SECONDS", 0)
+    monkeypatch.setattr("asya.heavy.aws.completion_messages.INTERVAL_SECONDS", 0)
     monkeypatch.setattr("asya.heavy.lambdas.watch.REPORT_LIMIT", 2)
     stats = replace(TABLE.actors["stats"], spark=SparkJob(job="flights.stats", shape="dataframe"))
     with heavy_world(monkeypatch, replace(TABLE, actors={**TABLE.actors, "stats": stats})) as world:

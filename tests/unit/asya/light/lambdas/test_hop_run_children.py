@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from asya import fan_out
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency
 from tests.doubles.envelopes import message

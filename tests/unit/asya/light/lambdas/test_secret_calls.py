@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from asya.ends.lambdas.wiring import build_end_actor
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Policy, Resiliency
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas import entry_point
@@ -217,7 +217,7 @@ def test_6_a_failed_import_keeps_the_value(world: MeshWorld, tmp_path: Path, mon
 @pytest.mark.slow
 def test_6_functions_without_secrets_do_not_import_the_providers() -> None:
     program = (
-        "import sys, asya.light.lambdas.wiring, asya.ends.lambdas.wiring\n"
+        "import sys, asya.light.lambdas.sidecar, asya.ends.lambdas.wiring\n"
         "print([name for name in sys.modules if 'powertools.utilities.parameters' in name])"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import LAST, echo, run

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from asya.function.aws.service_health import Outage
-from asya.light.lambdas.wiring import build_sidecar
+from asya.function.aws.outages import Outage
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.mesh_table import Gateway
 from asya.protocol.times import format_time

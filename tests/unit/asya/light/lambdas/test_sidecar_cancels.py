@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asya.function.lambdas.environment import RealEnvironment
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Actor
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import message

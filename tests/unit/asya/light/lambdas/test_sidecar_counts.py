@@ -10,7 +10,7 @@ import pytest
 
 from asya import registry
 from asya.gateway.lambdas.wiring import build_report_queues
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
 from asya.senders.aws.role_list import RoleItems
@@ -82,7 +82,7 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
         # A slow machine would split batches.
         patch.setattr("asya.function.aws.outbox.LINGER_SECONDS", 3600.0)
-        patch.setattr("asya.tasks.reporting.aws.progress_reporter.LINGER_SECONDS", 3600.0)
+        patch.setattr("asya.tasks.reporting.aws.report_sender.LINGER_SECONDS", 3600.0)
         reports = _keep_reports(world, found)
         world.dynamodb.on_write = found.note_write
         bodies = [_envelope(number, with_status=request.param == "through the gateway") for number in range(ENVELOPES)]
@@ -109,7 +109,7 @@ def test_at_most_1_05_writes_and_a_tenth_of_a_read_for_each_envelope_and_hop(cou
 
 
 def test_beside_that_a_task_costs_writes_for_its_life_not_for_its_hops(counts: Counts) -> None:
-    """Here: made or started. What indexes take of a whole life: tests/unit/asya/gateway/routes/test_lists.py."""
+    """Here: made or started. What indexes take of a whole life: tests/unit/asya/gateway/routes/test_tasks_lists.py."""
     assert counts.writes["record"] <= 2 * ENVELOPES
     assert counts.index_writes["record"] <= 2 * ENVELOPES
     assert set(counts.writes) <= {"hop", "record", "hour", "owner"}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.times import format_time

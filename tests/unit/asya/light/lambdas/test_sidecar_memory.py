@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asya.ends.lambdas.wiring import build_end_actor, build_sink
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import status
 from tests.doubles.large_payloads import LargePayloads, payload_key, peak_of

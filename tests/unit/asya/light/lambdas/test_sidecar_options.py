@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya import fan_out
 from asya.function.aws import clients
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, CircuitBreaker, Policy, Resiliency, Rule
 from asya.testing.dynamo.tables import Table

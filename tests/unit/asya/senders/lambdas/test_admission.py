@@ -10,14 +10,13 @@ from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
 from asya.ends.lambdas.wiring import build_sink, build_sump
-from asya.function.aws.start_marks import StartMarks
+from asya.function.aws.failed_messages import StartMarks
 from asya.function.hop import Arrival
 from asya.function.lambdas.batch import records
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.times import format_time
-from asya.senders.aws.letter_senders import LetterSenders
-from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.role_list import RoleItems
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never

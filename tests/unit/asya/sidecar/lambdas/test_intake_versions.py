@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Actor, MeshTable, with_version
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.envelopes import mesh, message

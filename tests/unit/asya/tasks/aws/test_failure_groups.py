@@ -13,7 +13,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws import failure_groups
 from asya.tasks.failures import FailureGroup, group_of, merged
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from tests.doubles.listed_tasks import filters, meshes
 from tests.doubles.task_lists import ALICE, World
 from tests.doubles.tasks import at, event

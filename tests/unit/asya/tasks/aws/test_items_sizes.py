@@ -10,8 +10,8 @@ from asya.protocol.events import COUNT_LIMIT, PROGRESS_STATUSES, TaskEvent
 from asya.protocol.hops import hop_records
 from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.items import put_hop
-from asya.tasks.event_batch import NUMBER_LIMIT, ROUTE_LIMIT, RUN_LIMIT, TEXT_LIMIT, read_events
-from asya.testing.dynamo.limits import ITEM_LIMIT, item_bytes
+from asya.tasks.received_reports import NUMBER_LIMIT, ROUTE_LIMIT, RUN_LIMIT, TEXT_LIMIT, read_events
+from asya.testing.dynamo.values import ITEM_LIMIT, item_bytes
 
 TIME = "2026-11-20T09:00:00.000000+14:00"
 # Texts whose bytes in UTF-8, or whose escapes in JSON, are the longest for a character.

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws import index as task_index
+from asya.tasks.aws import lists
 from asya.tasks.aws import lists as task_lists
-from asya.tasks.aws import overdue_tasks
-from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import TaskFilter
 from asya.tasks.view import TaskView
 from tests.doubles.listed_tasks import filters, meshes
 from tests.doubles.task_lists import ALICE, NOW, World
@@ -101,7 +101,7 @@ def test_a_page_of_rare_tasks_reads_so_many_and_ends_short(monkeypatch: pytest.M
 def test_overdue_tasks_are_listed_as_failed_however_far_the_sweep_is_behind(
     monkeypatch: pytest.MonkeyPatch, minutes: int | None, most: int
 ) -> None:
-    monkeypatch.setattr(overdue_tasks, "MAX_DUE", most)
+    monkeypatch.setattr(lists, "MAX_DUE", most)
     world = World()
     if minutes is not None:
         world.marks.write(at(60 - minutes * 60))

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from asya.function.sqs_limits import is_sendable
+from asya.function.sqs import is_sendable
+from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EVENT_LIMIT, TaskEvent
-from asya.protocol.route import Route
 from asya.tasks.reporting.aws.report_sender import QueuedReport, ReportSender
 from asya.tasks.reporting.report_messages import body, encoded, messages
 from tests.doubles.sqs import FakeSqs

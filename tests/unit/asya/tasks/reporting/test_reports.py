@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.codec import decode
+from asya.protocol.envelope import Route
 from asya.protocol.events import INLINE_RESULT_LIMIT
-from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.tasks.reporting import reports
 from tests.doubles.envelopes import NOW, hop, message, status

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.function.fair_queues import queue_group
+from asya.function.sqs import queue_group
 from asya.protocol import codec
 from asya.protocol.api_errors import ApiError
+from asya.protocol.envelope import Route
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.route import Route
 from asya.tasks.starts.submission import (
     Origin,
     Submission,

@@ -4,8 +4,13 @@ import json
 
 import pytest
 
-from asya_local.emr.access.policies import resolve_passed_service
-from asya_local.emr.access.readable_prefixes import ReadablePrefix, expand_buckets, folders, readable_prefixes
+from asya_local.emr.access.policies import (
+    ReadablePrefix,
+    expand_buckets,
+    folders,
+    readable_prefixes,
+    resolve_passed_service,
+)
 
 
 def policy(*statements: dict[str, object]) -> str:

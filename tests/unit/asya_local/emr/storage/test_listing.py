@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asya_local.emr.access.readable_prefixes import ReadablePrefix
+from asya_local.emr.access.policies import ReadablePrefix
 from asya_local.emr.storage.listing import list_objects, refused_paths
 from tests.doubles.mirrored_bucket import Bucket, etag
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from asya_local.emr.access.readable_prefixes import ReadablePrefix
+from asya_local.emr.access.policies import ReadablePrefix
+from asya_local.emr.storage.changes import FileVersion, compare, is_object
 from asya_local.emr.storage.listing import MirrorError
-from asya_local.emr.storage.ordering import FileVersion, compare, is_object
 from tests.doubles.mirrored_bucket import RULE, Folder
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from asya.capabilities.a2a.aws import timed_post
+from asya.capabilities.a2a.aws import push_sender
 from asya.capabilities.a2a.aws.push_sender import PushDeliveryError, PushSender
 from asya.capabilities.a2a.push import PushTarget
 from tests.doubles.certificates import self_signed_certificate
@@ -238,7 +238,7 @@ def test_a_name_server_that_does_not_answer_does_not_hold_the_sender() -> None:
 @pytest.mark.rule("13.a2a.push")
 def test_the_time_of_the_resolver_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [0.0]
-    monkeypatch.setattr(timed_post, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(push_sender, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     connections: list[socket.socket] = []
 
     def resolve(_host: str, _port: int) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
-from asya.capabilities.a2a.lambdas.wiring import build_push, build_push_feed
-from asya.capabilities.a2a.push_shares import WINDOW, shares
+from asya.capabilities.a2a.lambdas.push import build_push, build_push_feed
+from asya.capabilities.a2a.push import WINDOW, shares
 from asya.function.aws import clients
 from asya.protocol import names
 from asya.protocol.mesh_table import Gateway as GatewayLimits

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from asya.capabilities.cancels.lambdas.task_cancels import CanceledTask
-from asya.capabilities.cancels.lambdas.wiring import build_task_cancels
+from asya.capabilities.cancels.lambdas.task_cancels import CanceledTask, build_task_cancels
 from asya.ends.lambdas.wiring import build_sink, build_sump
 from asya.function.aws import clients
 from asya.function.lambdas.environment import RealEnvironment

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.capabilities.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
+from asya.capabilities.dead_letters.aws.letters import KEEP_SECONDS, ReportMarks
 from asya.capabilities.dead_letters.lambdas import dlq
 from asya.function.hop import Arrival
 from asya.protocol import ids

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.capabilities.fan_in.aws import items
+from asya.capabilities.fan_in.aws import sets
 from asya.capabilities.fan_in.aws.slice_store import SliceStore, UnknownSliceError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
@@ -81,18 +81,18 @@ def test_a_large_set_is_spread_over_partition_keys(store: SliceStore, dynamodb: 
     for index in range(LARGE_SET):
         put(store, index, str(index).encode(), count=LARGE_SET)
     counts = [sum(pk == each for pk, _ in keys(dynamodb)) for each in {pk for pk, _ in keys(dynamodb)}]
-    assert len(counts) == items.SHARD_LIMIT
-    assert max(counts) <= items.SLICES_PER_SHARD
+    assert len(counts) == sets.SHARD_LIMIT
+    assert max(counts) <= sets.SLICES_PER_SHARD
     queries: list[Any] = []
     query = dynamodb.query
     dynamodb.query = lambda **request: queries.append(request) or query(**request)  # type: ignore[method-assign,func-returns-value]
     assert dict(store.load_all("s", LARGE_SET)) == {index: str(index).encode() for index in range(LARGE_SET)}
-    assert len(queries) == items.SHARD_LIMIT
+    assert len(queries) == sets.SHARD_LIMIT
 
 
 def test_a_small_set_is_read_with_one_query(store: SliceStore, dynamodb: MemoryDynamo) -> None:
-    for index in range(items.SLICES_PER_SHARD):
-        put(store, index, count=items.SLICES_PER_SHARD)
+    for index in range(sets.SLICES_PER_SHARD):
+        put(store, index, count=sets.SLICES_PER_SHARD)
     assert {pk for pk, _ in keys(dynamodb)} == {"s"}
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from asya.capabilities.fan_in.aws import items
+from asya.capabilities.fan_in.aws import sets
 from asya.capabilities.fan_in.sets import Decision
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Value
@@ -35,11 +35,11 @@ def store_set(mesh: FanMesh, count: int = COUNT, *, left: timedelta, decision: D
         "arrived": {0},
         "actor": "x-fan-in",
         "due_at": format_time(mesh.clock.moment + left),
-        "open_in": items.shard_of("s"),
+        "open_in": sets.shard_of("s"),
     }
     if decision is not None:
-        known |= {"decision": items.json_text(decision), "lease_until": 0}
-    for change in (put(items.set_key("s"), known), put(items.slice_key("s", 0, count), {"body": body})):
+        known |= {"decision": sets.json_text(decision), "lease_until": 0}
+    for change in (put(sets.set_key("s"), known), put(sets.slice_key("s", 0, count), {"body": body})):
         Table(mesh.dynamodb, "asya-shop-fan-in").write(change)
 
 

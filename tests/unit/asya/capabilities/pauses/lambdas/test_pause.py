@@ -53,7 +53,7 @@ def test_a_large_payload_is_kept_inline(world: MeshWorld, bus: FakeEvents) -> No
 
 
 def _delivery(body: bytes) -> Any:
-    from asya.function.delivery import Delivery
+    from asya.function.hop import Delivery
 
     return Delivery("approve", body, "next")
 

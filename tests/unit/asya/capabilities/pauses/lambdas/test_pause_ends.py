@@ -4,7 +4,7 @@ import pytest
 
 from asya.ends.aws.end_claims import Claim, EndClaims
 from asya.ends.lambdas.wiring import build_sink, build_sump
-from asya.light.lambdas.wiring import build_sidecar
+from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import codec
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Actor

@@ -10,7 +10,7 @@ from asya.capabilities.pauses.lambdas.wiring import build_pause
 from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS, shown_values
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause
-from asya.tasks.event_batch import SHOWN_LIMIT
+from asya.tasks.received_reports import SHOWN_LIMIT
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pausing import FakeEvents, here, stored

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from asya.capabilities.triggers.aws.backfills import Backfills, StoredBackfill
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
 from asya.capabilities.triggers.operators.backfill import Backfill
-from asya.capabilities.triggers.schedule_state import ScheduleState
-from asya.testing.dynamo.indexes import new_table
+from asya.capabilities.triggers.slots import ScheduleState
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)

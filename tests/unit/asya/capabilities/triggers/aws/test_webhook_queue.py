@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
 from asya.capabilities.triggers.messages import UnusableMessageError
-from asya.capabilities.triggers.webhooks.deliveries import Delivery
+from asya.capabilities.triggers.webhooks import Delivery
 from tests.doubles.s3 import FakeS3
 
 BODY = "x" * 1024 * 1024

@@ -13,19 +13,19 @@ import pytest
 
 from asya.capabilities.triggers.aws.backfills import Backfills, StoredBackfill
 from asya.capabilities.triggers.lambdas.backfill_runner import BackfillRunner
-from asya.capabilities.triggers.lambdas.backfill_sweep import BackfillSweep
+from asya.capabilities.triggers.lambdas.sweeps import BackfillSweep
 from asya.capabilities.triggers.occurrences import Occurrence
 from asya.capabilities.triggers.operators.answers import BackfillRequest
 from asya.capabilities.triggers.operators.backfill import Backfill, canceled, resumed
-from asya.capabilities.triggers.operators.backfill_request import new_backfill
 from asya.capabilities.triggers.operators.operator_messages import read_backfill
+from asya.capabilities.triggers.operators.requests import new_backfill
 from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.task import TaskRecord, TaskStatus
 from asya.protocol.triggers import Trigger
 from asya.tasks.aws.task_store import StoredRecord, TaskStoreError, UnreadableRecordError
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.sqs import FakeSqs
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.triggers.aws.lane_store import LaneStore
 from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
-from asya.capabilities.triggers.lambdas.occurrence_starts import OccurrenceStarts
+from asya.capabilities.triggers.lambdas.starts import OccurrenceStarts
 from asya.capabilities.triggers.lanes import LaneKey, Start, lane_of
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError

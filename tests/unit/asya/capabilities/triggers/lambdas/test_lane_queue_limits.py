@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.triggers import lane_changes
 from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
-from asya.capabilities.triggers.lambdas.lane_starts import LaneStarts
+from asya.capabilities.triggers.lambdas.starts import LaneStarts
 from asya.capabilities.triggers.lambdas.wiring import build_triggers
 from asya.capabilities.triggers.lanes import LaneKey, Start
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch

@@ -9,7 +9,7 @@ import pytest
 
 from asya.capabilities.triggers.messages import slot_message
 from asya.capabilities.triggers.slots import slots_between
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.protocol import names
 from asya.protocol.triggers import Schedule
 from asya.testing import Mesh

@@ -9,7 +9,7 @@ import pytest
 
 from asya.capabilities.triggers.chains import MOST_CHAINED
 from asya.capabilities.triggers.sources.new_objects import Buckets, NewObject, object_occurrence
-from asya.function.delivery import PROBLEM
+from asya.function.hop import PROBLEM
 from asya.protocol import names
 from asya.protocol.keys import task_of_key
 from asya.protocol.task import StartedBy

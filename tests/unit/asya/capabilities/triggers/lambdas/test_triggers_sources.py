@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asya.capabilities.triggers.lambdas.occurrence_starts import OccurrenceStarts
+from asya.capabilities.triggers.lambdas.starts import OccurrenceStarts
 from asya.capabilities.triggers.occurrences import Occurrence
 from asya.function.aws.failed_messages import PROBLEM
 from asya.protocol import names

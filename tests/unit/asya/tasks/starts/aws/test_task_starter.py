@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from asya.function.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from asya.function.aws.submission_sender import MaybeSentError, NotSentError
-from asya.function.delivery import Delivery
+from asya.function.hop import Delivery
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
@@ -26,7 +26,7 @@ from asya.tasks.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.idempotency import IdempotencyKey, InProgress, KeyClaim, lease_of
 from asya.tasks.starts.submission import FirstMessage, Origin, first_envelope, read_submission
-from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.tasks import at
 

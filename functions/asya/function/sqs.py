@@ -1,0 +1,81 @@
+"""What SQS asks of messages: limits, packing into requests, groups of fair queues (`protocol §4`, `fair_by`)."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor
+
+MESSAGE_BYTES = 1024 * 1024
+# SQS counts more than the body.
+MESSAGE_MARGIN = 16 * 1024
+BATCH_ENTRIES = 10
+BATCH_BYTES = MESSAGE_BYTES
+DELAY_SECONDS = 900
+
+_NON_XML_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def is_sendable(json_text: bytes) -> bool:
+    """Whether SQS accepts this JSON text. SQS refuses U+FFFE and U+FFFF; JSON cannot hold the other refused characters."""
+    return json_text.isascii() or _NON_XML_CHARACTER.search(json_text.decode("utf-8")) is None
+
+
+def attribute_text(text: str) -> str:
+    """The text as an attribute of a message may have it: characters that XML does not allow are replaced."""
+    return _NON_XML_CHARACTER.sub("\ufffd", text)
+
+
+QUEUE_RETENTION_DAYS = 4
+"""How long the queue of an actor keeps a message; SQS would keep it for 14 days."""
+
+
+class Sized(Protocol):
+    """An item with a size."""
+
+    @property
+    def size(self) -> int:
+        """The size of the item in a request, in bytes."""
+
+
+Item = TypeVar("Item", bound=Sized)
+
+
+def pack(items: Iterable[Item], *, count: int = BATCH_ENTRIES, size: int = BATCH_BYTES) -> Iterator[list[Item]]:
+    """Split items into groups that fit into one request each. The order stays.
+
+    Args:
+        count: the maximum number of items in a group; the default is the limit of SendMessageBatch.
+        size: the maximum bytes of a group; a larger item makes a group of its own.
+    """
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        if group and (len(group) == count or total + item.size > size):
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += item.size
+    if group:
+        yield group
+
+
+# A valid message group id of SQS: 1 to 128 letters, digits and punctuation marks.
+_GROUP = re.compile(r"[!-~]{1,128}")
+
+
+def queue_group(envelope: Envelope, target: Actor) -> str | None:
+    """The tenant of a message on the target's queue: the value of its `fair_by` header.
+
+    A digest replaces a value that SQS refuses, so no header value blocks an envelope.
+    """
+    if target.fair_by is None:
+        return None
+    value = envelope.header(target.fair_by)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and _GROUP.fullmatch(value):
+        return value
+    return hashlib.sha256(bytes(envelope.headers[target.fair_by])).hexdigest()

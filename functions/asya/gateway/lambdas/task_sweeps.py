@@ -1,0 +1,190 @@
+"""The sweeps over open tasks: fail overdue ones and find lost ones (`protocol §13`, backstop; `§13.lost`).
+
+The deadline sweep reads the deadlines of each minute from an index, and the records of these tasks; most tasks have
+ended by then. It reads the last minutes again, because index entries and records may arrive late. It stores the last
+processed minute, so that an outage of the sweep skips no deadline.
+
+The deadline sweep writes nothing while ends may wait in the queue `x-ends` for longer than a minute: the tasks may
+have ended.
+
+A grace period follows each deadline: x-sink reports the timeout of a running task first, and names the actor. A sweep
+every minute still fails an overdue task within two minutes.
+
+Each sweep for lost tasks reads the open tasks of some hours of creation from the index of lists, and goes on there
+the next minute. It never reads tasks that are younger than the shortest silence. So it costs a few queries a minute,
+and one for each old open task of a round.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from asya.gateway.aws.ends_queue import EndsQueue
+from asya.gateway.ends_delay import Delay
+from asya.protocol.events import TaskEvent
+from asya.protocol.hops import fold
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import format_time
+from asya.sidecar.lambdas.services import Services
+from asya.tasks import sweeps
+from asya.tasks.aws.index import LAST_ID, NEWEST, ListKey, ListState, TaskIndex, minute_of
+from asya.tasks.aws.sweep_marks import LostMarks, SweepMarks
+from asya.tasks.aws.task_store import TaskStore, UnreadableRecordError
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.sweeps import INITIAL_WINDOW, unswept_minutes
+from asya.tasks.view import fail_if_overdue, is_overdue
+
+# The report of x-sink may take this long.
+GRACE_PERIOD = timedelta(seconds=20)
+MAX_MINUTES = 240  # per sweep
+TIME_LIMIT = 45.0  # seconds per sweep
+BATCH_SIZE = 100  # records per read
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineSweep:
+    """Fails the overdue tasks of the mesh."""
+
+    services: Services
+    index: TaskIndex
+    store: TaskStore
+    tasks: Tasks
+    marks: SweepMarks
+    ends: EndsQueue
+
+    def sweep(self) -> None:
+        """Sweep once; the next sweep continues after the time limit.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+            ClientError, BotoCoreError: the queue of ends cannot be asked.
+        """
+        # Before the first call, because each call may take seconds, and the function has a minute.
+        ends_at = self.services.environment.monotonic() + TIME_LIMIT
+        if (delay := self.ends.delay()) != "none":
+            self._hold(delay)
+            return
+        now = self.services.now()
+        until = now - GRACE_PERIOD
+        count, last_minute = 0, None
+        try:
+            for minute in islice(unswept_minutes(self.marks.read(), until), MAX_MINUTES):
+                failed, is_done = self._fail_overdue(minute_of(format_time(minute)), until, now, ends_at)
+                count += failed
+                last_minute = minute if is_done else last_minute
+                if self._is_over(ends_at):
+                    break
+            self.services.telemetry.count("Sweeps")
+        finally:
+            if last_minute is not None:
+                self.marks.write(last_minute)
+            if count:
+                self.services.telemetry.log.warning("tasks timed out", count=count)
+                self.services.telemetry.count("SlaExpired", count)
+            self.services.telemetry.flush()
+
+    def _hold(self, delay: Delay) -> None:
+        """Write nothing: tasks that have ended would fail. Readers see overdue tasks as failed anyway."""
+        if self.marks.read() is None:
+            # The sweep after the delay starts here, however long it lasts.
+            self.marks.write(self.services.now() - INITIAL_WINDOW)
+        self.services.telemetry.log.warning("deadlines not written, because ends wait in x-ends", delay=delay)
+        self.services.telemetry.count("Sweeps")
+        self.services.telemetry.flush()
+
+    def _is_over(self, ends_at: float) -> bool:
+        return self.services.environment.monotonic() > ends_at
+
+    def _fail_overdue(self, minute: str, until: datetime, now: datetime, ends_at: float) -> tuple[int, bool]:
+        """Fail the tasks with a deadline in a minute that were overdue at `until`.
+
+        Returns:
+            their number, and whether these are all: one minute may have more than a sweep has time for.
+        """
+        due, count = self.index.due(minute), 0
+        while ids := list(islice(due, BATCH_SIZE)):
+            if count and self._is_over(ends_at):
+                return count, False
+            for task_id, stored in self.store.records(ids, now).items():
+                if is_overdue(stored.record, until):
+                    # The update checks the latest record again, because the task may have ended or paused since the read.
+                    self.tasks.update(task_id, lambda record, _: self._failed(record, until), now)
+                    count += 1
+        return count, True
+
+    def _failed(self, record: TaskRecord, until: datetime) -> TaskRecord:
+        return fail_if_overdue(record, until, self.services.outages_since)
+
+
+# Per sweep: hours of creation, and tasks whose hops are read. A round through 30 days takes two and a half hours.
+MAX_HOURS = 5
+MAX_TASKS = 100
+LOST_TIME_LIMIT = 10.0  # seconds
+PAGE_SIZE = 100
+_OPEN: tuple[ListState, ...] = ("open",)
+
+
+@dataclass(frozen=True, slots=True)
+class LostSweep:
+    """Says which tasks of the mesh are lost."""
+
+    services: Services
+    index: TaskIndex
+    store: TaskStore
+    tasks: Tasks
+    marks: LostMarks
+    ends: EndsQueue
+
+    def sweep(self) -> None:
+        """Sweep once. While reports may wait in their queues, nothing is said.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+            ClientError, BotoCoreError: the queue of ends cannot be asked.
+        """
+        ends_at = self.services.environment.monotonic() + LOST_TIME_LIMIT
+        youngest = self.services.now() - sweeps.shortest_silence(self.services.settings.table)
+        mark, count, lost = self.marks.read(), 0, list[str]()
+        reached = mark
+        for key in self._open_tasks(min(mark or NEWEST, ListKey(format_time(youngest), LAST_ID))):
+            if count == MAX_TASKS or self.services.environment.monotonic() > ends_at:
+                break
+            if key is not None and key.task_id:
+                count += 1
+                if (report := self._report_of(key.task_id)) is not None:
+                    if not lost and self.ends.delay() != "none":
+                        break  # its report may wait in the queue
+                    self.tasks.report([report], self.services.now(), may_create=False)
+                    lost.append(key.task_id)
+            reached = key
+        if reached != mark:
+            self.marks.write(reached)
+        if lost:
+            self.services.telemetry.log.error("tasks lost", count=len(lost), envelope_ids=lost)
+        self.services.telemetry.flush()
+
+    def _open_tasks(self, before: ListKey) -> Iterator[ListKey | None]:
+        """The open tasks of some hours, newest first, and a key below them after each hour; None at the end of the round."""
+        hours = self.index.hours(before, self.services.now())
+        for hour in islice(hours, MAX_HOURS):
+            page_end: ListKey | None = before
+            while page_end is not None:
+                page = self.index.listed(hour, _OPEN, page_end, PAGE_SIZE)
+                yield from page.keys
+                page_end = page.complete_to
+            yield ListKey(hour, "")
+        if next(hours, None) is None:
+            yield None
+
+    def _report_of(self, task_id: str) -> TaskEvent | None:
+        """The report on a task that is lost and does not say so yet; None for any other."""
+        now, mesh = self.services.now(), self.services.settings.table
+        try:
+            loaded = self.store.load(task_id, now)
+        except UnreadableRecordError:
+            return None
+        if loaded is None:
+            return None
+        record, hops = loaded[0], fold(loaded[1], loaded[0].generation)
+        return sweeps.lost_report(record, hops, mesh) if sweeps.is_lost(record, hops, mesh, now) else None

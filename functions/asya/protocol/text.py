@@ -1,0 +1,51 @@
+"""Decodes text as other programs write it, and splits pieces of text into lines. Standard library only.
+
+Windows programs begin UTF-8 with a byte order mark, and PowerShell redirects output as UTF-16. The mark is no part of the text.
+"""
+
+import codecs
+from collections.abc import Iterable, Iterator
+
+# That of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def decode_text(content: bytes) -> str:
+    """Decode text in UTF-8, or in the encoding of its byte order mark, without that mark.
+
+    Raises:
+        UnicodeDecodeError: the content is not text in this encoding.
+    """
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(encoding)
+    return content.decode("utf-8")
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Return text as UTF-8 without a byte order mark; what has no mark, or is not text, is returned unchanged."""
+    if not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
+        return content
+    try:
+        return decode_text(content).encode("utf-8")
+    except UnicodeError:
+        return content
+
+
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a text without their ends; only one line is in memory at a time."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield b"".join((*begun, end))
+            begun = []
+        begun.append(rest)
+    if last := b"".join(begun):
+        yield last

@@ -1,0 +1,96 @@
+"""Items of entry: first senders of dead letters, and owners of ids chosen outside (`protocol §4.entry`)."""
+
+import hashlib
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from asya.function.aws.table import Table, put, update
+from asya.function.aws.table_items import Key
+from asya.protocol.table_keys import LETTER_PREFIX, OWNER_PREFIX, own_letters
+from asya.senders.roles import KEEP_FORMER
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+class LetterSenders:
+    """Items of the table `asya-{namespace}-sink`: pk = `LETTER#{SHA-256 of the body}`, sk = `sender`, and who sent the letter.
+
+    A function notes the messages that it receives again as `LETTER#{actor}#{SHA-256 of the body}`; they count at its own queue.
+
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to the table fails.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._table = Table(dynamodb, table)
+
+    def note(self, body: bytes, sender: str, now: datetime, actor: str | None = None) -> None:
+        """Note who sent a dead letter. The note stays as long as the letter can.
+
+        Args:
+            actor: whose function notes a message that may become a dead letter; None for a dead letter.
+        """
+        expires_at = int((now + KEEP_FORMER).timestamp())
+        self._table.write(put(_key(body, actor), {"sender": sender, "expires_at": expires_at}))
+
+    def sender_of(self, body: bytes, actor: str) -> str | None:
+        """The principal that sent a dead letter with this body first; None without such a letter.
+
+        Args:
+            actor: the actor on whose queue the message lies.
+        """
+        for noted_by in (actor, None):
+            sender = self._table.get(_key(body, noted_by)).text("sender", None)
+            if sender is not None:
+                return sender
+        return None
+
+
+def _key(body: bytes, actor: str | None) -> Key:
+    prefix = LETTER_PREFIX if actor is None else own_letters(actor)
+    return Key(prefix + hashlib.sha256(body).hexdigest(), "sender")
+
+
+class OwnerClaims:
+    """Items of the table `asya-{namespace}-sink` with pk = `OWNER#{id}`.
+
+    The item with sk = `owner` names the principal that owns the id. That with sk = `children` says who has its numbered ids
+    (`protocol §14.child_ids`).
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._table = Table(dynamodb, table)
+
+    def claim(self, envelope_id: str, owner: str, until: datetime | None) -> bool:
+        """Take an id for an owner; a repetition by the same owner takes it for longer, and never for less long.
+
+        Args:
+            until: the end of the claim; None for ever.
+
+        Returns:
+            Whether the owner has the id; False if it belongs to another one.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
+        """
+        return self._take(Key(OWNER_PREFIX + envelope_id, "owner"), owner, until)
+
+    def claim_numbered(self, envelope_id: str, claimant: str, until: datetime | None) -> bool:
+        """Take the numbered ids of an id, `{id}-1` and so on, as `claim` takes an id.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
+        """
+        return self._take(Key(OWNER_PREFIX + envelope_id, "children"), claimant, until)
+
+    def _take(self, key: Key, owner: str, until: datetime | None) -> bool:
+        if until is None:
+            claim, is_shorter = update(key, "SET #owner = :owner REMOVE expires_at"), ""
+        else:
+            # An item without an end fails this too, so it keeps none.
+            is_shorter = " AND expires_at < :until"
+            claim = update(key, "SET #owner = :owner, expires_at = :until", until=int(until.timestamp()))
+        condition = f"attribute_not_exists(#owner) OR (#owner = :owner{is_shorter})"
+        written = self._table.write(claim.only_if(condition, owner=owner), shows_present=True)
+        return bool(written) or written.item.text("owner") == owner

@@ -1,0 +1,164 @@
+"""Stores what repeats of a hop need: marks of completed hops, frames, and inputs (`protocol §4`, `§6`, `§12`)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+from botocore.exceptions import ClientError
+from msgspec import Raw
+
+from asya.function.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.table import Table, put
+from asya.function.aws.table_items import Key
+from asya.function.hop import Hop
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.frame import Frame
+from asya.protocol.keys import INPUTS_PREFIX, buffered_prefix, hop_key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+
+
+class CompletedHops:
+    """The table `asya-{namespace}-hops`: pk = envelope id, sk = generation, position and attempt.
+
+    The next attempt of a retried hop runs; a redelivery of a completed attempt does not.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
+        self._table = Table(dynamodb, table)
+        self._retention_seconds = retention_seconds
+
+    def is_completed(self, hop: Hop) -> bool:
+        """Whether this attempt was completed before.
+
+        Raises:
+            ClientError, BotoCoreError: the mark cannot be read.
+        """
+        return bool(self._table.get(_key(hop)))
+
+    def mark(self, hop: Hop, *, epoch_seconds: float) -> None:
+        """Mark this attempt as completed, after its sends and before its acknowledgement.
+
+        Raises:
+            ClientError, BotoCoreError: the mark cannot be written.
+        """
+        self._table.write(put(_key(hop), {"expires_at": int(epoch_seconds + self._retention_seconds)}))
+
+
+def _key(hop: Hop) -> Key:
+    envelope_id, generation, position, attempt = hop.attempt_key
+    return Key(envelope_id, f"{generation:04d}#{position:06d}#{attempt:06d}")
+
+
+class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Changed and deleted members; separate, because `null` is also a value."""
+
+    set: dict[str, Raw] = {}
+    deleted: tuple[str, ...] = ()
+
+
+class _StoredFrame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stored frame; without a payload it has the payload that the hop received."""
+
+    payload: Raw | msgspec.UnsetType = msgspec.UNSET
+    next: tuple[str, ...] | None = None
+    headers: _Changes = _Changes()
+    status: _Changes = _Changes()
+    alone: bool = False
+
+
+_decoder = msgspec.json.Decoder(list[_StoredFrame])
+
+
+class FrameBuffer:
+    """One object per hop in the mesh's own bucket: `buffered/{actor}/{id}/{generation}/{position}.json`.
+
+    An object holds the complete list of frames and is written once; all later runs use the first list.
+
+    Args:
+        actor: the actor of this function, which alone writes its frames. The fan-in actors read those of all actors.
+    """
+
+    def __init__(self, s3: "S3Client", bucket: str, actor: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+        self._actor = actor
+
+    def load(self, envelope: Envelope, actor: str | None = None) -> list[Frame] | None:
+        """Read the frames that an earlier run of this hop has stored; None if there are none.
+
+        Args:
+            actor: the actor of the hop; by default that of this function.
+
+        Raises:
+            ClientError, BotoCoreError: the object cannot be read.
+        """
+        try:
+            return self._read(hop_key(buffered_prefix(actor or self._actor), envelope))
+        except ClientError as error:
+            if not is_missing(error):
+                raise
+        return None
+
+    def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
+        """Store the frames of this hop; returns the stored ones, which an earlier run may have written.
+
+        Raises:
+            ClientError, BotoCoreError: the object cannot be written, so no frame may be sent.
+        """
+        new_frames = list(frames)
+        body = msgspec.json.encode([_stored(frame) for frame in new_frames])
+        key = hop_key(buffered_prefix(self._actor), envelope)
+        if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body):
+            return new_frames
+        return self._read(key)
+
+    def _read(self, key: str) -> list[Frame]:
+        answer = self._s3.get_object(Bucket=self._bucket, Key=key)
+        return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
+
+
+def _stored(frame: Frame) -> _StoredFrame:
+    payload = msgspec.UNSET if frame.payload is None else frame.payload
+    return _StoredFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status), frame.alone)
+
+
+def _changes(values: dict[str, Raw | None]) -> _Changes:
+    return _Changes(
+        {name: raw for name, raw in values.items() if raw is not None},
+        tuple(name for name, raw in values.items() if raw is None),
+    )
+
+
+def _frame(stored: _StoredFrame) -> Frame:
+    payload = Raw(bytes(stored.payload)) if isinstance(stored.payload, Raw) else None
+    return Frame(payload, stored.next, _values(stored.headers), _values(stored.status), stored.alone)
+
+
+def _values(changes: _Changes) -> dict[str, Raw | None]:
+    values: dict[str, Raw | None] = {name: Raw(bytes(raw)) for name, raw in changes.set.items()}
+    return values | dict.fromkeys(changes.deleted)
+
+
+class InputArchive:
+    """One object per hop in the mesh's own bucket: `hops/{id}/{generation}/{position}.json`."""
+
+    def __init__(self, s3: "S3Client", bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def save(self, envelope: Envelope) -> None:
+        """Store an envelope as stamped at the start of its hop; a redelivery writes the same payload again.
+
+        Raises:
+            ClientError, BotoCoreError: the object cannot be written.
+        """
+        self._s3.put_object(
+            Bucket=self._bucket,
+            Key=hop_key(INPUTS_PREFIX, envelope),
+            Body=encode(envelope),
+            ContentType="application/json",
+        )

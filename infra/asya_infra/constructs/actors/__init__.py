@@ -1,1 +1,0 @@
-"""Constructs of light, heavy and system actors, and of their queues."""

@@ -1,0 +1,210 @@
+"""The crew: the actors and the sweeps that every mesh has (`protocol §9`, `§11`).
+
+Beside them stand the notifications of paused tasks and the nightly schedule of the index of results.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from asya import registry
+from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, source_of
+from asya.protocol import names
+from asya_infra.addresses import Addresses
+from asya_infra.constructs.actors import ActorQueue, system_actor
+from asya_infra.constructs.encryption import customer_key, encrypted_topic
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.mesh_function import (
+    EventSourceSettings,
+    MeshFunction,
+    RuleSettings,
+    add_sweep,
+    declared,
+    invoke_by_rule,
+)
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.mesh_model import MeshFile
+
+
+def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
+    code = mesh.table_code()
+    for name in registry.of(mesh.table).crew:
+        section = mesh.file.crew.of(name)
+        if not section.enabled:
+            continue
+        settings = declared(
+            mesh,
+            name,
+            code=code,
+            memory=section.memory,
+            environment={"ASYA_GATEWAY_URL": gateway.url},
+        )
+        MeshFunction(scope, mesh, layer, settings).add_event_source(
+            EventSourceSettings(
+                batch_size=section.batch_size, concurrency=section.concurrency, provisioned=section.provisioned
+            )
+        )
+
+
+def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add one function for all dead-letter queues. Their alarms and a schedule invoke it."""
+    sweep = Construct(scope, "DeadLetterWatch")
+    settings = declared(
+        mesh,
+        names.DLQ,
+        code=mesh.table_code(),
+        environment={"ASYA_GATEWAY_URL": gateway.url},
+    )
+    schedule = registry.sweeps_of(mesh.table)[names.DLQ]
+    function = MeshFunction(sweep, mesh, layer, settings).function
+    description = f"Looks at the dead letters of the mesh {mesh.namespace}"
+    # The wildcard also matches meshes whose namespace starts with this one; the function ignores their queues.
+    pattern: dict[str, object] = {
+        "source": ["aws.cloudwatch"],
+        "detail-type": ["CloudWatch Alarm State Change"],
+        "detail": {
+            "alarmName": [{"wildcard": names.dlq_name(mesh.namespace, "*")}],
+            "state": {"value": ["ALARM"]},
+        },
+    }
+    for rule in (
+        RuleSettings(
+            id="Sweep", name=schedule.rule, description=description, target="watch", schedule=schedule.expression
+        ),
+        RuleSettings(id="Alarm", name="dlq-alarm", description=description, target="watch", pattern=pattern),
+    ):
+        invoke_by_rule(sweep, mesh, function, rule)
+
+
+def fan_in_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that finds sets past their timeout and counts open sets."""
+    settings = declared(mesh, names.FAN_IN_SWEEP, code=mesh.table_code())
+    add_sweep(Construct(scope, "FanInSweep"), mesh, layer, settings)
+
+
+def pause_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """Add a pause actor."""
+    pause = mesh.table.actors[name].pause
+    has_callbacks = pause is not None and pause.callback
+    environment = {"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {}
+    return system_actor(scope, mesh, layer, gateway, name, environment=environment)
+
+
+def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
+    settings = declared(mesh, names.PAUSE_SWEEP, code=mesh.table_code())
+    add_sweep(Construct(scope, "PauseSweep"), mesh, layer, settings)
+
+
+class PauseNotifications(Construct):
+    """A topic with a subscription for each address in `pause.notify`; empty without any.
+
+    The events are on the default bus in any case, for rules of the user.
+    """
+
+    def __init__(self, scope: Construct, mesh: Mesh) -> None:
+        super().__init__(scope, "PauseNotifications")
+        subscriptions = actors_by_address(mesh.file)
+        if not subscriptions:
+            return
+        name = names.resource_name(mesh.namespace, "pauses")
+        rule_arn = mesh.addresses.arn("events", f"rule/{name}")
+        only_the_rule = {"ArnEquals": {"aws:SourceArn": rule_arn}}
+        topic = encrypted_topic(
+            self,
+            name,
+            f"Notifications of paused tasks of the mesh {mesh.namespace}",
+            "events.amazonaws.com",
+            conditions=only_the_rule,
+            key_conditions=only_the_rule,
+            # The notifications have the question, and data of envelopes may be in it.
+            customer_key=customer_key(self, mesh),
+        )
+        events.CfnRule(
+            self,
+            "Rule",
+            name=name,
+            description=f"Tasks of the mesh {mesh.namespace} that wait for a person",
+            event_pattern={"source": [source_of(mesh.namespace)], "detail-type": [DETAIL_TYPE]},
+            targets=[events.CfnRule.TargetProperty(id="topic", arn=topic.topic_arn, input_path="$.detail")],
+        )
+        for number, (address, actors) in enumerate(sorted(subscriptions.items())):
+            sns.CfnSubscription(
+                self,
+                f"Subscription{number}",
+                topic_arn=topic.topic_arn,
+                protocol=_protocol(address),
+                endpoint=address,
+                filter_policy={"actor": sorted(actors)},
+                filter_policy_scope="MessageBody",
+            )
+
+
+def actors_by_address(mesh: MeshFile) -> Mapping[str, set[str]]:
+    """Return the addresses of the mesh file, each with the pause actors that notify it."""
+    subscriptions: dict[str, set[str]] = defaultdict(set)
+    for name, actor in mesh.actors.items():
+        for address in actor.pause.notify if actor.pause else ():
+            subscriptions[address].add(name)
+    return subscriptions
+
+
+def _protocol(address: str) -> str:
+    if address.startswith("https://"):
+        return "https"
+    return "sqs" if address.startswith("arn:") else "email"
+
+
+# Results of the day arrive until half past midnight. The next two nights include later ones.
+_NIGHTLY = "cron(30 0 * * ? *)"
+
+
+def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
+    """Add the rule. The envelope id contains that of the event, so a repeated event runs once, and nobody takes the id first."""
+    envelope = {
+        "id": "x-index-<event>",
+        "route": {"prev": [], "curr": names.INDEX, "next": []},
+        "payload": {"time": "<time>"},
+    }
+    events.CfnRule(
+        scope,
+        "ResultIndex",
+        name=_rule_name(mesh.namespace),
+        description=f"Has the index of results of the mesh {mesh.namespace} compacted",
+        schedule_expression=_NIGHTLY,
+        targets=[
+            events.CfnRule.TargetProperty(
+                id="compact",
+                arn=mesh.addresses.queue_arn(names.INDEX),
+                input_transformer=events.CfnRule.InputTransformerProperty(
+                    input_paths_map={"event": "$.id", "time": "$.time"}, input_template=json.dumps(envelope)
+                ),
+            )
+        ],
+    )
+
+
+def allow_schedule(queue: ActorQueue, addresses: Addresses) -> None:
+    """Allow the rule to send to the queue."""
+    rule = addresses.arn("events", f"rule/{_rule_name(addresses.namespace)}")
+    queue.queue.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["sqs:SendMessage"],
+            principals=[iam.ServicePrincipal("events.amazonaws.com")],
+            resources=[queue.queue.queue_arn],
+            conditions={"ArnEquals": {"aws:SourceArn": rule}},
+        )
+    )
+
+
+def _rule_name(namespace: str) -> str:
+    return names.resource_name(namespace, "result-index")

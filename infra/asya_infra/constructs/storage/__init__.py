@@ -1,1 +1,0 @@
-"""Constructs of the bucket and the tables of a mesh."""

@@ -1,1 +1,0 @@
-"""The AWS account of a local cloud: its keys, clients and users, and the addresses of a mesh in it."""

@@ -1,0 +1,62 @@
+"""The owners of ids, over moto's conditions (`protocol §4.entry.claim`)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from asya.senders.aws.entry_items import OwnerClaims
+from tests.doubles.mesh_world import emulated_table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+UNTIL = datetime(2026, 12, 20, tzinfo=UTC)
+TABLE = "asya-shop-sink"
+
+
+@pytest.fixture
+def table() -> "Iterator[DynamoDBClient]":
+    with emulated_table("sink") as client:
+        yield client
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_the_first_owner_keeps_an_id_and_may_take_it_again(table: "DynamoDBClient") -> None:
+    claims = OwnerClaims(table, TABLE)
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=9))
+    assert claims.claim("order-7", "AIDABOB", UNTIL + timedelta(days=1))
+    assert claims.claim("order-8", "AIDAEVE", UNTIL)
+    item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
+    assert item["owner"] == {"S": "AIDABOB"}
+    assert item["expires_at"] == {"N": str(int((UNTIL + timedelta(days=1)).timestamp()))}
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_a_later_message_with_an_earlier_end_shortens_no_claim(table: "DynamoDBClient") -> None:
+    claims = OwnerClaims(table, TABLE)
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", UNTIL - timedelta(days=300))
+    assert ends_at(table) == {"N": str(int(UNTIL.timestamp()))}
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=1))
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_a_claim_for_ever_has_no_end_and_gets_none(table: "DynamoDBClient") -> None:
+    claims = OwnerClaims(table, TABLE)
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", None)
+    assert ends_at(table) is None
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert ends_at(table) is None
+    assert not claims.claim("order-7", "AIDAEVE", None)
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL)
+
+
+def ends_at(table: "DynamoDBClient") -> object:
+    """When the table may delete the claim; None for never."""
+    item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
+    assert item["owner"] == {"S": "AIDABOB"}
+    return item.get("expires_at")

@@ -1,0 +1,61 @@
+"""The function that lists the roles of a stack (`protocol §4.roles`)."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.lambdas.wiring import RoleListing, build_role_list, build_role_listing
+from asya.senders.roles import ListRequest
+from tests.doubles.mesh_world import MeshWorld
+from tests.unit.asya.senders.test_roles import request
+
+
+class Answers(list[tuple[str, str | None]]):
+    """What CloudFormation was told."""
+
+    def add(self, asked: ListRequest, physical_id: str, problem: str | None) -> None:
+        self.append((f"{asked.request_id} {physical_id}", problem))
+
+
+pytestmark = pytest.mark.lists_roles
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture
+def listing(world: MeshWorld, answers: Answers) -> RoleListing:
+    return build_role_listing(world.services("x-roles"), answers.add)
+
+
+@pytest.mark.rule("4.roles")
+def test_a_consumer_knows_the_roles_of_a_deployed_stack(
+    world: MeshWorld, listing: RoleListing, answers: Answers
+) -> None:
+    # CloudFormation may call twice.
+    for _ in range(2):
+        listing.process(request("Create", {"infer": "AROA1"}))
+    roles = build_role_list(world.services("x-reports"))
+    assert (roles.function_of("AROA1"), roles.function_of("AROA2")) == ("infer", None)
+    assert answers == [("r-1 ListedRoles", None)] * 2
+
+
+def test_a_table_that_fails_fails_the_deployment_at_once(
+    listing: RoleListing, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(*_: object) -> None:
+        raise ClientError({"Error": {"Code": "InternalServerError", "Message": "on demand"}}, "PutItem")
+
+    monkeypatch.setattr(RoleItems, "write", unavailable)
+    listing.process(request("Create", {"infer": "AROA1"}))
+    ((_, problem),) = answers
+    assert problem is not None
+    assert "could not be listed" in problem
+
+
+def test_an_event_of_another_kind_is_an_error_of_the_function(listing: RoleListing, answers: Answers) -> None:
+    with pytest.raises(ValueError, match="no request of CloudFormation"):
+        listing.process({"Records": []})
+    assert answers == []

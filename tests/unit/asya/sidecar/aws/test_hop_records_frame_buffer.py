@@ -1,0 +1,70 @@
+"""protocol §6, `frames: buffered`: the list of frames is written once, and all runs use the first one."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol.codec import decode
+from asya.protocol.frame import Frame
+from asya.protocol.strict_json import encode_value
+from asya.sidecar.aws.hop_records import FrameBuffer
+from tests.doubles.envelopes import message, raw
+from tests.doubles.s3 import FakeS3
+from tests.unit.asya.protocol.test_codec import JSON
+
+ENVELOPE = decode(message(id="a/b", headers={"x-asya-generation": 2}))
+CHANGES = st.dictionaries(st.text(), st.none() | JSON.map(encode_value), max_size=3)
+FRAMES = st.builds(
+    Frame, JSON.map(encode_value), st.none() | st.lists(st.text(), max_size=3).map(tuple), CHANGES, CHANGES
+)
+
+
+def make(s3: FakeS3) -> FrameBuffer:
+    return FrameBuffer(s3, "mesh-bucket", "infer")  # type: ignore[arg-type]
+
+
+@given(st.lists(FRAMES, max_size=4))
+@pytest.mark.slow
+def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
+    s3 = FakeS3()
+    assert make(s3).save(ENVELOPE, frames) == frames
+    assert make(s3).load(ENVELOPE) == frames
+    assert s3.keys() == ["buffered/infer/a%2Fb/2/1.json"]
+
+
+def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
+    s3 = FakeS3()
+    assert make(s3).load(ENVELOPE) is None
+    make(s3).save(ENVELOPE, [])
+    assert make(s3).load(ENVELOPE) == []
+
+
+@pytest.mark.rule("6.buffered.re-run")
+def test_the_first_writers_list_is_everybodys() -> None:
+    s3 = FakeS3()
+    first, second = [Frame(raw(1))], [Frame(raw(2))]
+    make(s3).save(ENVELOPE, first)
+    assert make(s3).save(ENVELOPE, second) == first
+
+
+@pytest.mark.parametrize("operation", ["get", "put"])
+def test_an_error_of_s3_is_raised(operation: str) -> None:
+    s3 = FakeS3(fails=lambda found, key: found == operation)
+    calls: dict[str, Any] = {
+        "get": lambda: make(s3).load(ENVELOPE),
+        "put": lambda: make(s3).save(ENVELOPE, []),
+    }
+    with pytest.raises(ClientError):
+        calls[operation]()
+
+
+@pytest.mark.rule("6.buffered.readers")
+def test_a_fan_in_actor_reads_the_frames_of_another_actor() -> None:
+    s3 = FakeS3()
+    make(s3).save(ENVELOPE, [Frame(raw(1))])
+    own = FrameBuffer(s3, "mesh-bucket", "x-fan-in")  # type: ignore[arg-type]
+    assert own.load(ENVELOPE) is None
+    assert own.load(ENVELOPE, actor="infer") == [Frame(raw(1))]
