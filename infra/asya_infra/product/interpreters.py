@@ -99,7 +99,7 @@ def _install(wanted: str) -> str:
     if problem := _refused_downloads():
         return problem
     tried = CACHE / f"no-python-{wanted}"
-    if tried.is_file() and time.time() - tried.stat().st_mtime < _TRIED_SECONDS:
+    if tried.is_file() and 0 <= time.time() - tried.stat().st_mtime < _TRIED_SECONDS:
         return tried.read_text(encoding="utf-8")
     print(f"installing Python {wanted}, which code of the mesh runs on", file=sys.stderr, flush=True)
     try:
@@ -111,6 +111,8 @@ def _install(wanted: str) -> str:
     if problem:
         CACHE.mkdir(parents=True, exist_ok=True)
         tried.write_text(problem, encoding="utf-8")
+        now = time.time()
+        os.utime(tried, (now, now))  # one clock for both; a file server may have another
     return problem
 
 
