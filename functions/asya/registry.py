@@ -10,12 +10,12 @@ from typing import Any
 from asya.capabilities.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
 from asya.capabilities.fan_in.manifest import CAPABILITY as _FAN_IN
 from asya.capabilities.legacy.manifest import CAPABILITY as _LEGACY
-from asya.capabilities.pauses.manifest import CAPABILITY as _PAUSE
+from asya.capabilities.pauses.manifest import CAPABILITY as _PAUSES
 from asya.capabilities.triggers.manifest import CAPABILITY as _TRIGGERS
-from asya.ends.manifest import CAPABILITY as _CREW
+from asya.ends.manifest import CAPABILITY as _ENDS
 from asya.gateway.manifest import CAPABILITY as _GATEWAY
-from asya.heavy.manifest import CAPABILITY as _SPARK
-from asya.light.manifest import CAPABILITY as _SIDECAR
+from asya.heavy.manifest import CAPABILITY as _HEAVY
+from asya.light.manifest import CAPABILITY as _LIGHT
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import Alarm, Graph, Metric, Threshold
 from asya.option import Option
@@ -119,7 +119,7 @@ class Registry:
         return tuple(each for capability in self.capabilities for each in capability.functions)
 
 
-PRODUCT = Registry((_GATEWAY, _SIDECAR, _CREW, _PAUSE, _FAN_IN, _DEAD_LETTERS, _SPARK, _TRIGGERS, _LEGACY))
+PRODUCT = Registry((_GATEWAY, _LIGHT, _ENDS, _PAUSES, _FAN_IN, _DEAD_LETTERS, _HEAVY, _TRIGGERS, _LEGACY))
 """The capabilities of every mesh."""
 
 _NAMED: dict[tuple[str, str], Capability] = {}
