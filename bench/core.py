@@ -12,7 +12,7 @@ from itertools import cycle
 from uuid import UUID
 
 from asya.function.hop import Arrival, Hop
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.strict_json import decode_untyped, encode_value
 from asya.protocol.times import format_time

@@ -5,9 +5,8 @@ from typing import Any
 
 from asya.function.hop import Delivery, Hop
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.sidecar import outcome
 from tests.doubles.envelopes import NOW, raw

@@ -13,8 +13,8 @@ from asya.function.targets import TargetError
 from asya.heavy.part_results import UnreadableFrameError
 from asya.heavy.run_failures import SPARK_JOB_FAILED
 from asya.protocol import headers, names, status
+from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.times import format_time
 from asya.sidecar import outcome

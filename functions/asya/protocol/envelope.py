@@ -1,4 +1,4 @@
-"""The envelope: the whole state of a pipeline, with its route (`protocol §1`)."""
+"""The envelope, the whole state of a pipeline with its route, and the frames that a handler gives (`protocol §1`, `§6`, `§7`)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -134,3 +134,26 @@ def changed(members: Mapping[str, Raw], changes: Mapping[str, Raw | None]) -> di
 def json_text(value: object) -> Raw:
     """JSON text of a value that the mesh made; values of users go through `strict_json`."""
     return Raw(encode_json(value))
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One output of a handler, as JSON text.
+
+    Attributes:
+        payload: the value that the handler returned or yielded; None stands for the received payload (a fan-out's origin).
+        next: `route.next` as the handler left it for this frame; None if the handler did not change it.
+        headers: headers that the handler set (JSON text) or deleted (None).
+        status: status keys that the handler set (JSON text) or deleted (None).
+        alone: whether this is certainly the only frame of its hop.
+    """
+
+    payload: Raw | None
+    next: tuple[str, ...] | None = None
+    headers: dict[str, Raw | None] = {}
+    status: dict[str, Raw | None] = {}
+    alone: bool = False
+
+    @property
+    def opens_set(self) -> bool:
+        """Whether the frame is a slice of a set that its handler opened (`protocol §9`)."""
+        return self.headers.get(header_names.FAN_IN) is not None

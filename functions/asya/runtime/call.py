@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from asya.contracts.errors import MRO as CONTRACT_ANCESTORS
 from asya.contracts.errors import NAME as CONTRACT_ERROR
 from asya.contracts.errors import ContractError
+from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo, describe_exception
-from asya.protocol.frame import Frame
 from asya.protocol.numbers import Digits
 from asya.protocol.strict_json import NotJsonError, decode_exact, decode_untyped
 from asya.runtime.abi import EnvelopeView, execute

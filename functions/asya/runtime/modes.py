@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from asya.protocol import headers
 from asya.protocol import headers as header_names
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.fan_out import FanOut

@@ -15,10 +15,9 @@ from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, actual_actor, check_next, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope, UnknownMembers, changed
+from asya.protocol.envelope import Envelope, Frame, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import RetryNote
-from asya.protocol.frame import Frame
 from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.protocol.wait import WaitHeader

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError, overrides
 from asya.protocol import headers
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SliceEnded, SliceHeader, decode_header, encode_message, is_slice, slice_header
 from asya.protocol.times import parse_time

@@ -31,7 +31,7 @@ from asya.ends.lambdas.wiring import build_end_actor
 from asya.function.aws import clients
 from asya.function.aws.settings import load_settings
 from asya.light.lambdas.sidecar import Sidecar, build_sidecar
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerTimedOut, Invoker, ReadPayload

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Raw
 
 from asya.capabilities.legacy.responses import read_response
+from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.runtime import call
 from asya.runtime.abi import EnvelopeView, execute
 from asya.runtime.load import LoadError, load

@@ -28,7 +28,7 @@ def traced_modules(journey: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("journey", "heading", "limit"), [("message", "An SQS message", 17), ("request", "A POST", 10)]
+    ("journey", "heading", "limit"), [("message", "An SQS message", 16), ("request", "A POST", 9)]
 )
 @pytest.mark.slow
 def test_a_journey_passes_the_modules_that_are_documented(journey: str, heading: str, limit: int) -> None:

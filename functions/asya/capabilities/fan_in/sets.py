@@ -21,9 +21,8 @@ from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
-from asya.protocol.envelope import NULL, Envelope, Route
+from asya.protocol.envelope import NULL, Envelope, Frame, Route
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.raw_values import insert
 from asya.protocol.slices import TOO_MANY_SLICES, SliceHeader, decode_header, enclosing_header, slice_header

@@ -12,9 +12,8 @@ from asya.function.hop import Delivery, Hop
 from asya.protocol import headers, names, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.pause import PauseFailure, PauseHeader, PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_duration, format_time, parse_time

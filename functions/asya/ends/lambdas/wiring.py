@@ -18,9 +18,8 @@ from asya.light.lambdas.secret_calls import load_handler, with_secrets
 from asya.light.lambdas.sidecar import own_actor
 from asya.protocol import names
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
 from asya.protocol.status import Reason
 from asya.protocol.strict_json import decode_value

@@ -15,8 +15,7 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.api_call import ApiCall
-from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.identity import Authorizer, identity_of
+from asya.gateway.access import Authorizer, IamIdentity, TokenIdentity, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.exact_json import encode_json
 from asya.protocol.text import as_utf8

@@ -14,9 +14,9 @@ from asya.function.hop import Delivery, Hop
 from asya.function.nack import OutdatedError
 from asya.function.targets import TargetError, with_versions
 from asya.light.envelope_view import envelope_view
+from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import TaskEvent
-from asya.protocol.frame import Frame
 from asya.protocol.times import format_time
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerInvoker, Invoker, ReadPayload

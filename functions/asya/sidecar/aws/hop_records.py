@@ -12,8 +12,7 @@ from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.function.hop import Hop
 from asya.protocol.codec import encode
-from asya.protocol.envelope import Envelope
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.keys import INPUTS_PREFIX, buffered_prefix, hop_key
 
 if TYPE_CHECKING:

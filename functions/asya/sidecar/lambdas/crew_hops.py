@@ -8,7 +8,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.function.targets import TargetError
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.sidecar import outcome
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop

@@ -132,7 +132,7 @@ def jwt_api(
 ) -> apigateway.HttpApi:
     """Add the API with the public calls and those that take tokens.
 
-    API Gateway checks signature, issuer, audience and expiry of a token. `asya.gateway.identity` reads the caller.
+    API Gateway checks signature, issuer, audience and expiry of a token. `asya.gateway.access` reads the caller.
 
     Args:
         scope: the gateway.

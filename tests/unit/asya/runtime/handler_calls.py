@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerInvoker

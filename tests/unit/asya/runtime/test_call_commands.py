@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerInvoker

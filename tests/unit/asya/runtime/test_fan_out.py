@@ -7,7 +7,7 @@ import pytest
 
 from asya import fan_out
 from asya.protocol import ids
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerInvoker

@@ -8,7 +8,7 @@ from asya.function.hop import Hop
 from asya.function.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time
 from asya.sidecar import arrival, outcome

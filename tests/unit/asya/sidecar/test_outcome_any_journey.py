@@ -19,9 +19,8 @@ from asya.function.targets import TargetError
 from asya.light.envelope_view import envelope_view
 from asya.protocol import ids
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Envelope, Route
+from asya.protocol.envelope import Envelope, Frame, Route
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.strict_json import decode_value
 from asya.runtime.call import HandlerInvoker

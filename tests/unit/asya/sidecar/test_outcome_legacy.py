@@ -11,9 +11,8 @@ from asya.function.targets import TargetError
 from asya.heavy import results as job_results
 from asya.protocol import ids
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor, Policy, Resiliency
 from asya.sidecar import outcome

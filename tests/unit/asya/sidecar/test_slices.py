@@ -8,7 +8,7 @@ from msgspec import Raw
 from asya.function.hop import Hop
 from asya.function.targets import TargetError
 from asya.protocol.codec import decode
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.mesh_table import Actor, FanIn
 from asya.protocol.slices import SliceEnded, decode_message
 from asya.sidecar import slices

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.sidecar.slices import TooManyChildrenError, bounded, check_count
 from tests.doubles.envelopes import hop, raw
 

@@ -29,8 +29,8 @@ from asya.function.hop import MAX_DELAY, Arrival, Delivery, Hop
 from asya.function.nack import ServiceError
 from asya.function.targets import TargetError, actual_actor
 from asya.protocol.codec import decode
+from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.slices import SetDue, SliceEnded, encode_message
 from asya.protocol.times import format_time, parse_time

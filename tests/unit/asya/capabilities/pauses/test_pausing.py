@@ -8,7 +8,7 @@ from asya.capabilities.pauses import pausing
 from asya.function.hop import Hop
 from asya.protocol import codec
 from asya.protocol.codec import ParseError
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseField, PauseHeader
 from asya.sidecar import outcome

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.codec import decode
-from asya.protocol.frame import Frame
+from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import encode_value
 from asya.sidecar.aws.hop_records import FrameBuffer
 from tests.doubles.envelopes import message, raw

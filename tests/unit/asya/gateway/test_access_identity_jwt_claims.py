@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.access import IamIdentity, TokenIdentity
+from asya.gateway.access import Authorizer, Iam, IamIdentity, Jwt, TokenIdentity, identity_of
 from asya.gateway.call_table import CALLS
-from asya.gateway.identity import Authorizer, Iam, Jwt, identity_of
 from asya.gateway.routes import tools
 from asya.protocol.mesh_table import Gateway as GatewayTable
 from asya.protocol.mesh_table import Tool
