@@ -116,4 +116,7 @@ def test_mcp_and_a2a_clients_use_tokens(gateway: DeployedCloud, issuer: Issuer) 
     assert (answer[0], "result" in answer[1]) == (200, True), answer
     task = start(caller)
     status, token = caller.call("POST", f"/api/v1/mesh/{task}/stream-token")
-    assert (status, token["url"].startswith(card["url"].removesuffix("/a2a"))) == (201, True), token
+    assert (status, token["url"].startswith(card["supportedInterfaces"][0]["url"].removesuffix("/a2a"))) == (
+        201,
+        True,
+    ), token

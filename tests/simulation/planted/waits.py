@@ -95,7 +95,7 @@ MISTAKES = (
     found_by(
         "holds all attempts of a retry under one key",
         wrap(wait, "WaitKey", _of_any_attempt),
-        f"{_WAITS}/test_retry_wait.py::test_each_attempt_has_a_wait_of_its_own",
+        f"{_WAITS}/test_wait_retry_wait.py::test_each_attempt_has_a_wait_of_its_own",
     ),
     found_by(
         "marks a later wait as sent",

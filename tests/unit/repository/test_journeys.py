@@ -27,9 +27,7 @@ def traced_modules(journey: str) -> set[str]:
     return set(output.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize(
-    ("journey", "heading", "limit"), [("message", "An SQS message", 16), ("request", "A POST", 9)]
-)
+@pytest.mark.parametrize(("journey", "heading", "limit"), [("message", "An SQS message", 16), ("request", "A POST", 9)])
 @pytest.mark.slow
 def test_a_journey_passes_the_modules_that_are_documented(journey: str, heading: str, limit: int) -> None:
     """At most `limit` modules, beside those that help at one place."""

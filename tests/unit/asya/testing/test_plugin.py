@@ -15,16 +15,16 @@ import orders
 import pytest
 from asya import data
 from asya.testing import EndpointRefusedError, Mesh
-from asya.testing.isolation import endpoints
+from asya.testing import isolation
 
 def test_a_mesh(asya_mesh: Mesh, asya_data):
     assert asya_mesh.send("price", {"total": 2}).result["price"] == 4
     assert (asya_data / "prices" / "last.txt").read_text() == "2"
 
 def test_an_endpoint_is_allowed():
-    endpoints._check_call("GET", "https://bedrock-runtime.eu-west-1.amazonaws.com/")
+    isolation._check_call("GET", "https://bedrock-runtime.eu-west-1.amazonaws.com/")
     with pytest.raises(EndpointRefusedError):
-        endpoints._check_call("GET", "https://sqs.eu-west-1.amazonaws.com/")
+        isolation._check_call("GET", "https://sqs.eu-west-1.amazonaws.com/")
 
 def test_a_handler(asya_data):
     assert orders.price({"total": 1})["price"] == 2
