@@ -90,7 +90,7 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> Any:
-    """Load YAML with each scalar as its text. So an invalid date is no error, and 3.10 stays 3.10."""
+    """Load YAML and keep the text of each scalar: an invalid date loads, and 3.10 stays 3.10."""
     return yaml.load(text, Loader=yaml.BaseLoader)
 
 
