@@ -1,4 +1,4 @@
-"""Prints the modules of the library that a journey passes: `python -m tests.journeys message`, or `request`.
+"""Prints the modules of the library that a journey passes: `python -m tests.journeys message`, `completion` or `request`.
 
 The profiler that notices them needs a process of its own. In one that has run other tests, CPython 3.11 was seen to loop for ever
 at the entry of a function.
@@ -19,11 +19,13 @@ from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
+from asya.heavy.lambdas.complete import Completion
 from asya.light.lambdas.sidecar import build_sidecar
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
 from tests.doubles.envelopes import message
 from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
+from tests.doubles.heavy import TimedContext, done_result, heavy_world
 from tests.doubles.mesh_world import batch_failures, mesh_world, sqs_event
 from tests.doubles.tasks import at
 
@@ -61,6 +63,22 @@ def message_journey() -> set[str]:
     return modules
 
 
+def completion_journey() -> set[str]:
+    """The modules that the end of a job run passes, from the event of EMR Serverless to the next queue."""
+    with pytest.MonkeyPatch.context() as patch, heavy_world(patch) as world:
+        world.send("a", {"n": 1})
+        world.enqueue()
+        world.dispatch()
+        world.write_results(1, [done_result(0, {"n": 2})])
+        world.set_state("run1", "SUCCESS")
+        event = world.receive("x-completion")
+        completion = Completion(world.services_of("x-completion"), TimedContext())
+        with traced() as modules:
+            response = completion.process(event)
+    assert batch_failures(response) == []
+    return modules
+
+
 def request_journey() -> set[str]:
     """The modules that a POST passes from API Gateway to the task record."""
     with tempfile.TemporaryDirectory() as folder, emulated_gateway(Path(folder)) as gateway:
@@ -74,5 +92,5 @@ def request_journey() -> set[str]:
 
 
 if __name__ == "__main__":
-    journey = {"message": message_journey, "request": request_journey}[sys.argv[1]]
-    print("modules:", *sorted(journey()))
+    journeys = {"message": message_journey, "completion": completion_journey, "request": request_journey}
+    print("modules:", *sorted(journeys[sys.argv[1]]()))

@@ -14,7 +14,7 @@ from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
     from asya.client.connection import Connection
-    from asya.heavy.aws.run_items import RunRecord
+    from asya.heavy.aws.run_records import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asya.capabilities.operations.aws.logs import LogFile
-    from asya.heavy.aws.run_items import RunRecord
+    from asya.heavy.aws.run_records import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
 POLL_SECONDS = 5.0

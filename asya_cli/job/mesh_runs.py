@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
     from asya.client.connection import Connection
-    from asya.heavy.aws.run_items import RunRecord
+    from asya.heavy.aws.run_records import RunRecord
 
 _ADVICE = "An operator needs the permissions that docs/how-to/operate.md lists under “Job runs”."
 _RECENT = 20

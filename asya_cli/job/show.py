@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from asya.capabilities.operations.aws.job_runs import EnvelopeLine, RunReport
-    from asya.heavy.aws.run_items import RunRecord
+    from asya.heavy.aws.run_records import RunRecord
     from asya.protocol.job_runs import Usage
     from asya_cli.job.mesh_runs import MeshRuns
 
@@ -49,7 +49,7 @@ def show(
     """
     from asya.capabilities.operations.aws.job_runs import read_report
     from asya.capabilities.operations.prices import prices_of
-    from asya.heavy.aws.run_items import job_run_number
+    from asya.heavy.aws.run_records import job_run_number
     from asya.protocol.job_runs import driver_log_key
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from asya.heavy.aws.completion_messages import encode_commit
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.protocol.job_runs import Host, RunFolder, presence_key
 from asya.protocol.mesh_table import Batch, SparkJob
 from asya.protocol.times import format_time

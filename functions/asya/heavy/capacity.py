@@ -3,7 +3,7 @@
 A run without capacity is one of four cases:
 
 - StartJobRun refuses the run (`refused_for_capacity`): `asya.heavy.lambdas.dispatch` starts it again later.
-- EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.heavy.lambdas.resolution` makes its members
+- EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.heavy.lambdas.result_routing` makes its members
   pending again. A driver that waited for its first executor was billed, so only so many runs may end that way.
 - The previous run of the actor still waits: the dispatcher forms no further one that is not full.
 - The application belongs to others, and all slots of the mesh are taken: `asya.heavy.aws.start_limits`.

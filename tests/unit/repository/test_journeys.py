@@ -1,4 +1,4 @@
-"""The page of journeys: a message and a request pass the modules that it names, and no others."""
+"""The page of journeys: a message, the end of a job run and a request pass the modules that it names, and no others."""
 
 import re
 import subprocess
@@ -27,7 +27,10 @@ def traced_modules(journey: str) -> set[str]:
     return set(output.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize(("journey", "heading", "limit"), [("message", "An SQS message", 16), ("request", "A POST", 9)])
+@pytest.mark.parametrize(
+    ("journey", "heading", "limit"),
+    [("message", "An SQS message", 16), ("completion", "The end of a job run", 12), ("request", "A POST", 9)],
+)
 @pytest.mark.slow
 def test_a_journey_passes_the_modules_that_are_documented(journey: str, heading: str, limit: int) -> None:
     """At most `limit` modules, beside those that help at one place."""

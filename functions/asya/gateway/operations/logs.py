@@ -11,8 +11,7 @@ from asya.function.lambdas.environment import Environment
 from asya.gateway.http.router import Request, Response
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.operations.requests import available
-from asya.heavy.aws.run_items import RunRecord
-from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.aws.run_records import RunRecord, RunRecords
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import is_usable

@@ -19,7 +19,7 @@ from asya.capabilities.operations.cursors import decode_cursor, encode_cursor, i
 from asya.capabilities.operations.prices import Prices
 from asya.gateway.http.router import Request, Response
 from asya.gateway.operations.requests import available
-from asya.heavy.aws.run_items import RunRecord, job_run_number
+from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.job_runs import driver_log_key, parse_run_id

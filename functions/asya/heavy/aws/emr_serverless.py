@@ -137,6 +137,19 @@ class EmrServerless:
             job_run_id, run.get("name", ""), run["state"], _details(run), _usage(run), run.get("updatedAt")
         )
 
+    def has_ended(self, job_run_id: str) -> bool:
+        """Whether a job run has ended; one that EMR Serverless no longer knows has.
+
+        Raises:
+            botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError: if its state cannot be read.
+        """
+        try:
+            return self.state(job_run_id).is_terminal
+        except ClientError as error:
+            if not is_unknown_run(error):
+                raise
+            return True
+
     def cancel(self, job_run_id: str) -> None:
         """Cancels a run; an ended or unknown run stays unchanged.
 

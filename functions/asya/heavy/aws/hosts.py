@@ -18,8 +18,8 @@ from botocore.exceptions import ClientError
 from asya.function.aws.conditional_writes import is_missing, put_if_absent
 from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Value
-from asya.heavy.aws.run_items import digits, host_key, run_key
-from asya.heavy.part_results import UNREADABLE
+from asya.heavy.aws.run_records import digits, host_key, run_key
+from asya.heavy.results import UNREADABLE
 from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Closed, CloseReason, Host, Manifest, Presence, RunFolder, presence_key
 from asya.protocol.times import parse_time

@@ -9,7 +9,7 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from asya.function.aws.conditional_writes import is_missing, put_if_absent
-from asya.heavy.part_results import UNREADABLE, ordered_parts, read_lines
+from asya.heavy.results import UNREADABLE, ordered_parts, read_lines
 from asya.heavy.run_failures import RunStage
 from asya.heavy.run_formation import decode_manifest, encode_manifest, manifest_problem
 from asya.protocol.errors import ErrorInfo

@@ -8,7 +8,7 @@ from asya.function.nack import ServiceError
 from asya.heavy.aws.completion_messages import CancelRequests
 from asya.heavy.aws.emr_serverless import BusyError
 from asya.heavy.aws.run_files import ManifestError
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.services import SparkServices
 from asya.protocol.job_runs import Manifest, Member

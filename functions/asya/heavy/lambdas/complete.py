@@ -13,11 +13,10 @@ from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.heavy.aws.completion_messages import CanceledTask, JobRunEvent, WatchRequest, WrittenCommit, decode_message
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES, UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.heavy.aws.run_files import ManifestError
-from asya.heavy.aws.run_items import RunRecord, job_run_number, state_rank
+from asya.heavy.aws.run_records import RunRecord, job_run_number, state_rank
 from asya.heavy.capacity import RETRY_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import ResidentRuns
-from asya.heavy.lambdas.resolution import is_duplicate_run
 from asya.heavy.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.lambdas.watch import RunWatch
@@ -199,7 +198,7 @@ class Completion:
             log.info("run already closed", run_id=event.name)
             self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
             return
-        if is_duplicate_run(services, record, event):
+        if _is_duplicate_run(services, record, event):
             log.warning("duplicate job run ended", run_id=event.name, job_run_id=event.job_run_id)
             return
         owner, now = message.message_id, self.services.now()
@@ -365,3 +364,16 @@ class Completion:
     @property
     def _time_left(self) -> timedelta:
         return timedelta(milliseconds=self.context.get_remaining_time_in_millis())
+
+
+def _is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEvent) -> bool:
+    """Whether a second job run of the same manifest ended while the recorded one continues.
+
+    EMR Serverless starts a second run if it forgets a client token. Its failure changes nothing, and its commit counts if it
+    is the first one.
+    """
+    if record.resolution is not None or not record.job_run_id or record.job_run_id == event.job_run_id:
+        return False
+    if services.results.has_commit(record.folder):
+        return False
+    return bool(event.job_run_id) and not services.job_runs.has_ended(record.job_run_id)

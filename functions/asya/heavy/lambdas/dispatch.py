@@ -18,7 +18,7 @@ from asya.function.nack import BlockedError
 from asya.heavy import run_formation
 from asya.heavy.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.heavy.aws.emr_serverless import WAITING_STATES
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.capacity import POLL_SECONDS
 from asya.heavy.lambdas.resident_runs import Hosting
 from asya.heavy.lambdas.run_start import MissingManifestError, RunStart

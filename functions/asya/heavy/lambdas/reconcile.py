@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.heavy.aws.run_files import ManifestError
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.capacity import EXECUTOR_WAIT, run_delay
 from asya.heavy.lambdas.resident_runs import ResidentRuns
 from asya.heavy.lambdas.services import SparkServices

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from asya.heavy.aws.completion_messages import JobRunEvent
 from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, BusyError, JobRunState, is_unknown_run
 from asya.heavy.aws.hosts import ResidentRun
-from asya.heavy.aws.run_items import RunRecord, job_run_number
+from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_formation import spark_job
 from asya.heavy.run_request import fingerprint

@@ -8,25 +8,35 @@ from asya.capabilities.legacy.options import numbers_children
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import Delivery, Hop
 from asya.heavy import results as job_results
+from asya.heavy import run_failures
 from asya.heavy.aws.completion_messages import JobRunEvent
 from asya.heavy.aws.run_files import ResultsError, RunOutput
-from asya.heavy.aws.run_items import Resolution, RoutingCursor, RunRecord
-from asya.heavy.lambdas.resolution import charge_error, resolve
+from asya.heavy.aws.run_records import Resolution, RoutingCursor, RunRecord, job_run_number
+from asya.heavy.capacity import failed_for_capacity, got_no_executor
 from asya.heavy.lambdas.services import SparkServices
-from asya.heavy.part_results import (
+from asya.heavy.results import (
     Outcome,
     PartResult,
+    check_after_run,
     outcome_of,
     outcome_of_charge,
     outcome_of_diversion,
     part_results,
     unreadable_results,
+    with_late_copy,
 )
-from asya.heavy.results import check_after_run, with_late_copy
-from asya.heavy.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
+from asya.heavy.run_failures import (
+    CHARGED,
+    NO_EXECUTOR,
+    SPARK_JOB_FAILED,
+    WAITING,
+    FailedRun,
+    FailureDecision,
+    returned_members,
+)
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
-from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart
+from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart, driver_log_key
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
@@ -104,7 +114,7 @@ class ResultRouter:
             ResultsError, SendError, botocore.exceptions.ClientError: if routing fails; a retry repeats one chunk at most.
         """
         services, record = self._services, self._record
-        resolution = record.resolution or resolve(services, self._manifest, record, self._event)
+        resolution = record.resolution or _resolve(services, self._manifest, record, self._event)
         output = services.results.read(
             record.folder,
             resolution.source,
@@ -201,7 +211,7 @@ class ResultRouter:
             return
         back = returned_members(self._manifest, resolution.decision, missing)
         error = (
-            charge_error(
+            _charge_error(
                 self._services,
                 self._manifest,
                 resolution,
@@ -335,3 +345,67 @@ class ResultRouter:
             if event is not None and sent.url is not None:
                 base.progress.report(sent.url, event)
         base.progress.flush()
+
+
+def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, event: JobRunEvent) -> Resolution:
+    """Resolves a run once; later calls return the first resolution.
+
+    Raises:
+        botocore.exceptions.ClientError: if S3 or DynamoDB fails.
+    """
+    records, actor, number = services.records, manifest.actor, manifest.number
+    output = services.results.find(record.folder, len(manifest.members))
+    failed_origin = None
+    if output.source == "commit":
+        decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
+    elif not event.job_run_id:
+        decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
+    elif record.host is not None and output.stage == "absent":
+        decision = WAITING  # the resident run ended before it took this batch
+    elif failed_for_capacity(event.state, event.details, has_driver_output=output.stage != "absent"):
+        decision = NO_EXECUTOR if got_no_executor(event.details) else WAITING
+    else:
+        failed_origin = run_failures.origin(manifest)
+        failed_run = FailedRun(
+            missing=output.missing(len(manifest.members)),
+            stage=output.stage,
+            at_work=output.at_work,
+            is_first=output.is_first,
+            failures=records.failures(actor, failed_origin) + 1,
+        )
+        decision = run_failures.decide(manifest, failed_run)
+    resolution = Resolution(
+        output.source, output.attempt, len(output.parts), decision, started=output.stage == "working"
+    )
+    return records.resolve(actor, number, resolution, now=services.now(), failed_origin=failed_origin)
+
+
+def _charge_error(
+    services: SparkServices,
+    manifest: Manifest,
+    resolution: Resolution,
+    output: RunOutput,
+    event: JobRunEvent,
+    *,
+    record: RunRecord,
+    charged: int,
+) -> ErrorInfo:
+    """The error of the members that are charged with a run; `charged` is their number."""
+    if output.error is not None:
+        return output.error
+    name = f"{event.job_run_id} ({manifest.run_id})" if event.job_run_id else manifest.run_id
+    ending = f"job run {name} ended {event.state}: {event.details or 'no reason given'}".rstrip(". ")
+    if output.source == "commit":
+        return ErrorInfo(type=SPARK_JOB_FAILED, message=f"{ending}, without a result for this envelope")
+    if not event.job_run_id:
+        return ErrorInfo(type=SPARK_JOB_FAILED, message=ending)
+    log = driver_log_key(manifest.actor, job_run_number(record), event.application_id, event.job_run_id)
+    return run_failures.charge_error(
+        ending,
+        resolution.decision,
+        missing=len(output.missing(len(manifest.members))),
+        charged=charged,
+        started=resolution.started,
+        python_error=services.results.last_error(record.folder),
+        hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya job show {manifest.run_id}",
+    )

@@ -10,12 +10,11 @@ from asya.heavy import run_formation
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.heavy.aws.hosts import ResidentRun
 from asya.heavy.aws.run_files import ManifestError
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.aws.start_limits import RunSlot
 from asya.heavy.capacity import POLL_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import Hosting
-from asya.heavy.lambdas.resolution import has_ended
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_request import RunRequestError, fingerprint, run_request
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
@@ -124,7 +123,7 @@ class RunStart:
     def _has_ended(self, job_run_id: str) -> bool:
         """Whether the job run of a removed actor has ended; the reconciler does not ask for its state."""
         try:
-            return has_ended(self.services, job_run_id)
+            return self.services.job_runs.has_ended(job_run_id)
         except (ClientError, BotoCoreError) as error:
             self.services.base.telemetry.log.warning(
                 "state of a run unknown; it keeps its slot", job_run_id=job_run_id, problem=str(error)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from asya.function.aws import clients
 from asya.function.hop import Hop
 from asya.heavy.aws.completion_messages import WatchRequest, send_watch
-from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.lambdas.resident_runs import ResidentRuns
 from asya.heavy.lambdas.services import SparkServices
 from asya.protocol.events import PartialEvent

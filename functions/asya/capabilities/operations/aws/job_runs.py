@@ -9,9 +9,8 @@ from botocore.exceptions import ClientError
 from asya.capabilities.operations.prices import Prices, Sharing, part_of, shares
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES
 from asya.heavy.aws.run_files import Heartbeats, ManifestError, Manifests, ResultsError, RunOutput, RunResults
-from asya.heavy.aws.run_items import Resolution, RunRecord
-from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.part_results import RunOutcomes, part_results
+from asya.heavy.aws.run_records import Resolution, RunRecord, RunRecords
+from asya.heavy.results import RunOutcomes, part_results
 from asya.heavy.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
 from asya.protocol.job_runs import Manifest, ResultHead, Usage, run_id
 from asya.protocol.run_progress import HeartbeatRecord

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from asya.capabilities.operations.log_lines import LogLine, RunSource, mentions, search_pattern
-from asya.heavy.aws.run_items import RunRecord, job_run_number
+from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.times import format_time

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replace_fields
 
-from asya.heavy.aws.run_items import RunRecord
-from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.aws.run_records import RunRecord, RunRecords
 from asya.heavy.lambdas.complete import Completion
 from asya.protocol.events import TaskEvent
 from tests.doubles.heavy import APPLICATION, TABLE, HeavyWorld, TimedContext, done_result, heavy_world

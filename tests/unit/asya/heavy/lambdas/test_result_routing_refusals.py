@@ -9,7 +9,7 @@ import pytest
 from asya.function.aws import clients
 from asya.heavy.lambdas import result_routing
 from asya.heavy.lambdas.complete import Completion
-from asya.heavy.part_results import RunOutcomes
+from asya.heavy.results import RunOutcomes
 from tests.doubles.heavy import HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
 MEMBERS = 20

@@ -6,8 +6,8 @@ import pytest
 
 from asya.capabilities.operations.aws.job_runs import emr_state, run_word
 from asya.function.hop import Delivery, DeliveryKind, Diversion
-from asya.heavy.aws.run_items import Resolution, RoutingCursor, RunRecord
-from asya.heavy.part_results import Outcome, RunOutcomes, outcome_of, outcome_of_diversion
+from asya.heavy.aws.run_records import Resolution, RoutingCursor, RunRecord
+from asya.heavy.results import Outcome, RunOutcomes, outcome_of, outcome_of_diversion
 from asya.protocol.job_runs import End, Host, ResultHead
 
 RECORD = RunRecord("clean", 1, "started", "2026-01-01T00:00:00Z", job_run_id="00a", members=20, job_state="RUNNING")

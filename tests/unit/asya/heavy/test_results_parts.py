@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.heavy.part_results import UnreadableFrameError, ordered_parts, part_results, read_lines
+from asya.heavy.results import UnreadableFrameError, ordered_parts, part_results, read_lines
 from asya.protocol.job_runs import ResultFrame, ResultPart
 
 GOOD = [b'{"index":3,"end":"done","frames":1}', b'{"payload":1}', b'{"index":4,"end":"done"}']
@@ -98,6 +98,6 @@ def test_lines_are_the_same_in_chunks_of_any_size(size: int) -> None:
 
 @pytest.mark.rule("10.death.unreadable")
 def test_a_line_that_no_memory_holds_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.heavy.part_results.LINE_LIMIT", 10)
+    monkeypatch.setattr("asya.heavy.results.LINE_LIMIT", 10)
     chunks = [b"short\n0123", b"4567", b"89abcdef", b"ghi\nnext\n", b"0123456789", b"!"]
     assert list(read_lines(chunks)) == [b"short", b"", b"next", b""]
