@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
 
 import psutil
 import pytest
@@ -11,9 +12,7 @@ from asya_local.emr.settings import WorkerSettings
 from asya_local.processes import cloud_processes, end_all, read_records
 from asya_local.servers import EMR, ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, SECONDS, stand_in, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.doubles import doors
 
 pytestmark = pytest.mark.cloud
 
@@ -51,3 +50,34 @@ def test_each_run_has_its_own_process_and_none_survives_the_cleanup(tmp_path: Pa
 
         assert not cloud_processes(cloud.folder)
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+LOOK = """
+import json, os, runpy, sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+rows = spark.sparkContext.parallelize(["4111111111111111"], 1).cache()
+rows.count()
+doors = runpy.run_path("doors.py")
+found = [door for door in doors["doors"](os.getpid()) if door.program == "java"]
+answers = [doors["asked_for_a_block"](door.port, f"rdd_{rows.id()}_0").decode(errors="replace") for door in found]
+print(json.dumps({"addresses": [door.address for door in found], "answers": answers}), flush=True)
+"""
+
+
+def test_a_stranger_reads_no_cached_block_of_a_run_even_if_its_submit_parameters_open_them(tmp_path: Path) -> None:
+    """What other users of the machine reach of a driver wants to know first who calls."""
+    opened = "spark.authenticate=false spark.network.crypto.enabled=false spark.ui.enabled=true"
+    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=0))) as cloud:
+        files = cloud.put("code/doors.py", Path(doors.__file__).read_text())
+        options = " ".join([f"--files {files}", *(f"--conf {each}" for each in opened.split())])
+        run = cloud.wait(cloud.start(LOOK, parameters=options))
+        assert run["state"] == "SUCCESS", run["stateDetails"]
+        looked = json.loads((cloud.folder.emr / run["jobRunId"] / "stdout").read_text().splitlines()[-1])
+
+    assert set(looked["addresses"]) == {"127.0.0.1"}
+    # The gateway of py4j is the third, and waits for its secret.
+    assert len(looked["answers"]) == 3
+    answered = [answer for answer in looked["answers"] if answer]
+    assert len(answered) == 2
+    assert all(doors.CHALLENGED.decode() in answer for answer in answered), answered

@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SETTINGS = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Tests have next to no data: further tasks, and plans made anew in between, cost more than they save.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
@@ -37,6 +34,7 @@ def spark_session() -> "SparkSession":
 
     from asya_infra.product.places import BUILD
     from asya_local.emr.drivers.class_archive import driver_options
+    from asya_local.emr.drivers.private_settings import private_settings
     from asya_local.tools import find_java
 
     active = SparkSession.getActiveSession()
@@ -48,8 +46,7 @@ def spark_session() -> "SparkSession":
     settings: dict[str, bool | float | int | str | None] = {
         **_SETTINGS,
         "spark.driver.extraJavaOptions": driver_options(BUILD, java_home, Path(pyspark.__file__).resolve().parent),
-        "spark.local.dir": f"{folder}/local",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        **private_settings(Path(folder)),
     }
     builder = SparkSession.builder.master("local[2]").appName("asya.testing").config(map=settings)
     with variables(isolation.variables(REGION)):  # the JVM keeps the variables that it starts with

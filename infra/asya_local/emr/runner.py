@@ -25,6 +25,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya_local.emr.access.policies import expand_buckets, folders, readable_prefixes
 from asya_local.emr.clients import client
 from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncRequest
+from asya_local.emr.drivers.private_settings import private_settings
 from asya_local.emr.storage.listing import MirrorError, refused_paths
 from asya_local.emr.storage.mirror import Mirror
 from asya_local.emr.submit_parameters import SubmitParameters
@@ -236,11 +237,7 @@ class Runner:
             "spark.app.name": self._run.name,
             **parameters.local_conf(),
             "spark.master": f"local[{self._settings.workers.cores}]",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.local.dir": str(self._folder / "tmp"),
-            "spark.sql.warehouse.dir": str(work / "warehouse"),
+            **private_settings(self._folder / "tmp"),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *executor_path])),
         }
         if jars:

@@ -27,6 +27,7 @@ from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD, JOB_LIBRARY
 from asya_local.emr.drivers.class_archive import driver_options
 from asya_local.emr.drivers.job_environment import job_python, spark_home
+from asya_local.emr.drivers.private_settings import submit_options
 from asya_local.errors import LocalCloudError
 from asya_local.sources import table_bytes
 from asya_local.tools import find_tools, function_python
@@ -159,12 +160,6 @@ def call_handler(
         return msgspec.json.decode(report_file.read_bytes(), type=CallReport).with_paths(tree.as_written)
 
 
-_SPARK = (
-    "--master local[2]",
-    "--conf spark.ui.enabled=false",
-    "--conf spark.ui.showConsoleProgress=false",
-    "--conf spark.driver.bindAddress=127.0.0.1",
-)
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -205,9 +200,10 @@ def run_job(
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_SUBMIT_ARGS": " ".join(
                 [
-                    *_SPARK,
+                    "--master local[2]",
                     f"--driver-java-options '{driver_options(BUILD, java, spark_home())}'",
-                    f"--conf spark.sql.warehouse.dir={folder}/warehouse pyspark-shell",
+                    submit_options(Path(folder)),
+                    "pyspark-shell",
                 ]
             ),
         }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from asya_local.emr.drivers.class_archive import JVM_OPTIONS, ClassArchive
+from asya_local.emr.drivers.private_settings import submit_options
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -254,9 +255,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
         "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{JVM_OPTIONS}{jvm_options}' "
-        # A shell draws a progress bar into the log; spark-submit does not.
-        "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false "
-        "--conf spark.driver.bindAddress=127.0.0.1 pyspark-shell",
+        f"{submit_options(Path(settings.temporary))} pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
         MARK: settings.mark,
     }

@@ -1,0 +1,43 @@
+"""The settings of each Spark driver on this machine, which close it to the machine's other users.
+
+A driver listens on loopback, which every user of the machine reaches. Without authentication its RPC and its block transfer
+answer everybody: whoever asks for a cached block gets its rows.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SETTINGS = {
+    # Spark makes a random secret for each context with a local master. So no command line and no file has it.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def private_settings(folder: Path) -> dict[str, str]:
+    """Return the settings of a driver. They come last, so a mesh file does not open what they close.
+
+    Args:
+        folder: The folder of the run, which no other user may enter. Spark's blocks and its warehouse are in it.
+    """
+    return {
+        **_SETTINGS,
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+
+
+def submit_options(folder: Path) -> str:
+    """Return the settings as options of spark-submit."""
+    # A shell draws a progress bar into the log; spark-submit does not.
+    settings = {**private_settings(folder), "spark.ui.showConsoleProgress": "false"}
+    return shlex.join(word for key, value in settings.items() for word in ("--conf", f"{key}={value}"))
