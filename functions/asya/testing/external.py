@@ -31,7 +31,7 @@ from asya.testing.run import Run
 from asya.testing.services.functions import ACCOUNT, REGION, RESULTS_URI
 from asya.testing.services.roles import role_id
 from asya.testing.virtual_time import slot_start
-from asya.testing.webhooks import SECRET, signed_headers
+from asya.testing.webhooks import kit_secret, signed_headers
 
 SERVICE_SENDER = "AIDAOFAWS"
 """The `SenderId` of what S3 and EventBridge send: an id of AWS, and no role of the mesh."""
@@ -115,7 +115,10 @@ class WebhookCall:
         webhook = self._webhook(api)
         headers = {"content-type": self.content_type} | ({"x-github-event": self.event} if self.event else {})
         signature = signed_headers(
-            webhook, read_keys(SECRET, webhook.signature)[0], self.body, api.cloud.simulation.scheduler.now
+            webhook,
+            read_keys(kit_secret(webhook.secret), webhook.signature)[0],
+            self.body,
+            api.cloud.simulation.scheduler.now,
         )
         path = f"/hooks/{self.trigger}"
         response = api.call("POST", path, self.body, {**headers, **signature}, user_arn="", user_id="")

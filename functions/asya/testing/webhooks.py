@@ -8,8 +8,11 @@ from datetime import datetime
 
 from asya.protocol.triggers import Webhook
 
-SECRET = "whsec_YSBrZXkgb2YgdGhlIHRlc3Qga2l0"
-"""The secret of every webhook of the test kit. It is a key of each scheme."""
+
+def kit_secret(reference: str) -> str:
+    """The value of a secret in the test kit: a key of each scheme, and of this secret alone."""
+    key = f"a key of the test kit: {reference}"
+    return f"whsec_{base64.b64encode(key.encode()).decode()}"
 
 
 def signed_headers(webhook: Webhook, key: bytes, body: bytes, now: datetime) -> Mapping[str, str]:

@@ -66,7 +66,7 @@ def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
     s3: Any = None
     webhooks = WebhookRoutes(
         mesh=to_table(load_mesh(tmp_path / "mesh.yaml")),
-        keys=WebhookKeys(lambda _: KEY, REAL, lambda _: None),
+        keys=WebhookKeys({"hooks/github": KEY, "hooks/stripe": f"another-{KEY}"}.__getitem__, REAL, lambda _: None),
         queue=WebhookQueue(sqs, "x-triggers", s3, "bucket"),
         memory=WebhookMemory(queue.tables, "tasks"),
         telemetry=telemetry,

@@ -68,7 +68,7 @@ class WebhookRoutes:
         trigger, webhook = self._find(name)
         check_size(request, BODY_LIMIT)
         try:
-            signed = self._signed(webhook, request, now)
+            signed = self._signed(name, webhook, request, now)
         except _RefusedError as error:
             self.telemetry.count("WebhooksRefused")
             self.telemetry.log.warning("webhook refused", trigger=name, problem=str(error))
@@ -88,18 +88,38 @@ class WebhookRoutes:
             raise ApiError(404, "not_found", "there is no webhook at this URL, or it is off")
         return trigger, trigger.webhook
 
-    def _signed(self, webhook: Webhook, request: Request, now: datetime) -> SignedRequest:
+    def _signed(self, name: str, webhook: Webhook, request: Request, now: datetime) -> SignedRequest:
         try:
             signed = read_signature(webhook, request.headers, request.body)
             if not (signed.is_signed_with(self.keys.get(webhook)) or signed.is_signed_with(self.keys.renewed(webhook))):
                 raise _RefusedError("no key fits the signature")
+            if not signed.is_recent(now):
+                raise _RefusedError(_OLD, _OLD)
+            self._check_own_key(name, signed)
         except UnsignedError as error:
             raise _RefusedError(str(error)) from None
         except KeysUnavailableError as error:
             raise ApiError(503, "unavailable", "the webhook cannot be checked now; send it again") from error
-        if not signed.is_recent(now):
-            raise _RefusedError(_OLD, _OLD)
         return signed
+
+    def _check_own_key(self, name: str, signed: SignedRequest) -> None:
+        """Check that no other webhook has the key that signed. No scheme signs the name of the trigger.
+
+        Raises:
+            KeysUnavailableError: another webhook has it too.
+        """
+        for other, webhook in self.mesh.webhooks.items():
+            if other == name or not self.mesh.triggers[other].enabled:
+                continue
+            try:
+                keys = self.keys.get(webhook)
+            except KeysUnavailableError:
+                continue  # that webhook takes no call now
+            if signed.is_signed_with(keys):
+                raise KeysUnavailableError(
+                    f"the webhooks {name!r} and {other!r} have one key, so a caught call of one would start the other; "
+                    "give each webhook a key of its own"
+                )
 
     def _start(self, name: str, trigger: Trigger, delivery: Delivery, now: datetime) -> Response:
         task_id = ids.occurrence_id(name, delivery.key)

@@ -14,7 +14,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.testing.services.clients import SimulatedLines
 from asya.testing.services.functions import QuietTelemetry
 from asya.testing.services.process import Process, ProcessCrashed, running
-from asya.testing.webhooks import SECRET
+from asya.testing.webhooks import kit_secret
 
 HOST = "gateway.simulated"
 URL = f"https://{HOST}"
@@ -82,7 +82,7 @@ def started(settings: Settings) -> Callable[[Process], Invocation]:
             new_id=lambda: _new_id(process),
             lines=SimulatedLines(process.simulation),
             on_lambda=False,
-            read_secret=lambda _: SECRET,  # all webhooks have one
+            read_secret=kit_secret,
         )
         entry_point: HttpEntryPoint = process.entry_point(declared.entry_point)
         return entry_point.start(own)

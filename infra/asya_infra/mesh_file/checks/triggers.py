@@ -12,6 +12,7 @@ from asya.capabilities.triggers.sources.service_messages import BusEvent, event_
 from asya.capabilities.triggers.webhooks import VALUES_OF_WEBHOOKS
 from asya.protocol import names
 from asya.protocol.triggers import EventSource, ObjectSource, Trigger
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.checks.loops import LoopCheck, repeatable_source
 from asya_infra.mesh_file.mesh_model import SOURCES, MeshFile, TriggerSection
@@ -33,6 +34,29 @@ def check_triggers(context: Context) -> Iterator[Finding]:
         yield from _input(section, place)
         yield from _lanes(section, place)
         yield from _webhook(section, place)
+    yield from _shared_secrets(context.mesh)
+
+
+def _shared_secrets(mesh: MeshFile) -> Iterator[Finding]:
+    """Find webhooks with one secret: no scheme signs the trigger, so a caught call of one would start the other."""
+    first: dict[str, str] = {}
+    for name, section in mesh.triggers.items():
+        if section.webhook is None:
+            continue
+        other = first.setdefault(_same_secret(section.webhook.secret), name)
+        if other != name:
+            problem = f"is the secret of the trigger {other!r} too, so a caught call of one would start the other"
+            yield (
+                ("triggers", name, "webhook", "secret"),
+                f"{problem}; give each webhook a secret with a key of its own",
+            )
+
+
+def _same_secret(reference: str) -> str:
+    """Return what two names of one secret share: the parameters `a` and `/a` have one ARN."""
+    if not reference.startswith(PARAMETER_PREFIX):
+        return reference
+    return PARAMETER_PREFIX + reference.removeprefix(PARAMETER_PREFIX).removeprefix("/")
 
 
 def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:

@@ -27,11 +27,11 @@ triggers:
     webhook: {secret: hooks/own, signature: hmac-sha256, header: Linear-Signature}
   numbered:
     route: [echo]
-    webhook: {secret: hooks/own, signature: hmac-sha256, id: /order/no}
+    webhook: {secret: hooks/orders, signature: hmac-sha256, id: /order/no}
   silent:
     route: [echo]
     enabled: false
-    webhook: {secret: hooks/github, signature: github}
+    webhook: {secret: hooks/silent, signature: github}
 """
 MESH = f"""
 namespace: hooks

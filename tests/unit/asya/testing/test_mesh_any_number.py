@@ -44,7 +44,7 @@ triggers:
   filled:
     route: [bill]
     payload: {total: "{body}"}
-    webhook: {secret: hooks/own, signature: hmac-sha256}
+    webhook: {secret: hooks/other, signature: hmac-sha256}
   changed:
     route: [bill]
     input: /detail

@@ -3,7 +3,7 @@
 import pytest
 
 from asya.capabilities.triggers.webhooks import UnusableSecretError, read_keys
-from asya.testing.webhooks import SECRET
+from asya.testing.webhooks import kit_secret
 
 OLD, NEW = "an-old-key-1234567", "a-new-key-12345678"
 
@@ -18,9 +18,10 @@ def test_16_each_line_of_a_secret_is_a_key() -> None:
 @pytest.mark.rule("16.webhooks.keys")
 def test_16_keys_of_standard_webhooks_are_base64_and_those_of_stripe_are_not() -> None:
     """Both begin with `whsec_`."""
-    assert read_keys(SECRET, "standard-webhooks") == (b"a key of the test kit",)
-    assert read_keys(SECRET.removeprefix("whsec_"), "standard-webhooks") == (b"a key of the test kit",)
-    assert read_keys(SECRET, "stripe") == (SECRET.encode(),)
+    secret = kit_secret("hooks/a")
+    assert read_keys(secret, "standard-webhooks") == (b"a key of the test kit: hooks/a",)
+    assert read_keys(secret.removeprefix("whsec_"), "standard-webhooks") == (b"a key of the test kit: hooks/a",)
+    assert read_keys(secret, "stripe") == (secret.encode(),)
 
 
 @pytest.mark.rule("16.webhooks.keys")

@@ -1,6 +1,7 @@
 """The call of webhooks (`protocol §16.webhooks`): who is let in, what is sent, and what nobody gets to see."""
 
 import base64
+import hmac
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,7 +24,7 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.testing.webhooks import SECRET, signed_headers
+from asya.testing.webhooks import kit_secret, signed_headers
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
 from tests.doubles.s3 import FakeS3
@@ -83,7 +84,7 @@ class Hooks:
     """The function x-hooks with one webhook of each scheme, which has the name of the scheme."""
 
     def __init__(self) -> None:
-        self.secret = SECRET
+        self.secrets: dict[str, str] = {}
         self.reads: list[str] = []
         self.clock = FakeClock()
         self.queue, self.memory, self.objects = Sqs(), Memory(), FakeS3()
@@ -125,7 +126,7 @@ class Hooks:
     def headers(self, name: str, body: bytes = BODY, seconds: float = 0.0, key: bytes | None = None) -> dict[str, str]:
         """The headers of a signed webhook."""
         webhook = self.mesh.webhooks[name]
-        own = read_keys(SECRET, webhook.signature)[0] if key is None else key
+        own = read_keys(kit_secret(webhook.secret), webhook.signature)[0] if key is None else key
         return {**signed_headers(webhook, own, body, at(seconds)), "Content-Type": "application/json"}
 
     def take(self, name: str, body: bytes = BODY, seconds: float = 0.0, **headers: str) -> tuple[int, Any]:
@@ -148,7 +149,7 @@ class Hooks:
 
     def _read(self, reference: str) -> str:
         self.reads.append(reference)
-        return self.secret
+        return self.secrets.get(reference, kit_secret(reference))
 
 
 @pytest.fixture
@@ -394,7 +395,7 @@ def test_16_logs_and_answers_have_no_part_of_a_request(
     assert "webhook refused" in logged
     for text in (str(answers), logged):
         assert "sesame" not in text
-        assert SECRET not in text
+        assert kit_secret(name) not in text
         assert not any(value in text for key, value in signed.items() if "signature" in key.lower())
 
 
@@ -402,22 +403,98 @@ def test_16_logs_and_answers_have_no_part_of_a_request(
 def test_16_a_rotated_key_counts_at_once(hooks: Hooks) -> None:
     hooks.take("github")
     new = "a-new-key-12345678"
-    hooks.secret = f"{new}\n{SECRET}"
+    hooks.secrets["github"] = f"{new}\n{kit_secret('github')}"
     hooks.clock.seconds += 10
     assert hooks.take("github", b"{}", **hooks.headers("github", b"{}", key=new.encode()))[0] == 202
     assert hooks.take("github", b"[]")[0] == 202
-    hooks.secret = new
+    hooks.secrets["github"] = new
     hooks.clock.seconds += 60
     assert hooks.take("github", b"1")[0] == 401
 
 
 @pytest.mark.rule("16.webhooks.keys")
 def test_16_without_keys_nobody_is_let_in(hooks: Hooks, caplog: pytest.LogCaptureFixture) -> None:
-    hooks.secret = ""
+    hooks.secrets["github"] = ""
     status, content = hooks.take("github", **hooks.headers("github", key=b""))
     assert (status, content["error"]["code"]) == (503, "unavailable")
     assert "hooks" not in content["error"]["message"]
     assert "0 lines" in caplog.text
+
+
+SIGNS_A_CHOSEN_BODY = {
+    "github": BODY,
+    "hmac-sha256": BODY,
+    "stripe": f"{int(at(0).timestamp())}.".encode() + BODY,
+    "slack": f"v0:{int(at(0).timestamp())}:".encode() + BODY,
+    "standard-webhooks": f"msg_1.{int(at(0).timestamp())}.".encode() + BODY,
+}
+"""The body of `github` whose signature is one of the scheme."""
+
+
+def caught(name: Signature, digest: bytes) -> dict[str, str]:
+    """The headers of a scheme with the digest of a call that somebody has caught."""
+    time = str(int(at(0).timestamp()))
+    return {
+        "github": {"X-Hub-Signature-256": f"sha256={digest.hex()}"},
+        "hmac-sha256": {"X-Signature-256": digest.hex()},
+        "stripe": {"Stripe-Signature": f"t={time},v1={digest.hex()}"},
+        "slack": {"X-Slack-Request-Timestamp": time, "X-Slack-Signature": f"v0={digest.hex()}"},
+        "standard-webhooks": {
+            "webhook-id": "msg_1",
+            "webhook-timestamp": time,
+            "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+        },
+    }[name]
+
+
+@pytest.mark.rule("16.webhooks.own-keys")
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("rotates", [False, True])
+def test_16_a_caught_webhook_starts_no_other_trigger(hooks: Hooks, name: Signature, rotates: bool) -> None:
+    """What `named` has signed fits each scheme, if its sender lets somebody choose the body. No scheme signs the trigger."""
+    key = f"whsec_{base64.b64encode(b'a-key-of-both-sides').decode()}"
+    raw = read_keys(key, name)[0]
+    older = f"{kit_secret('older')}\n" if rotates else ""
+    hooks.secrets[name] = older + key
+    hooks.secrets["named"] = raw.decode()
+    digest = hmac.digest(raw, SIGNS_A_CHOSEN_BODY[name], "sha256")
+    status, content = hooks.take(name, BODY, **caught(name, digest), **{"Content-Type": "application/json"})
+    assert (status, content["error"]["code"]) == (503, "unavailable")
+    assert hooks.queue.messages == []
+
+
+@pytest.mark.rule("16.webhooks.own-keys")
+def test_16_a_shared_key_stops_both_and_the_log_names_them(hooks: Hooks, caplog: pytest.LogCaptureFixture) -> None:
+    """The key and the other webhook are nothing for the sender."""
+    hooks.secrets["named"] = kit_secret("github")
+    answers = [hooks.take("github"), hooks.take("named", **hooks.headers("github"))]
+    assert [status for status, _ in answers] == [503, 503]
+    assert "the webhooks 'github' and 'named' have one key" in caplog.text
+    assert "named" not in str(answers)
+    assert kit_secret("github") not in caplog.text
+    hooks.secrets["named"] = kit_secret("another")
+    hooks.clock.seconds += 60
+    assert hooks.take("github")[0] == 202
+
+
+@pytest.mark.rule("16.webhooks.own-keys")
+@pytest.mark.parametrize("padding", [b"\0", b"\0\0\0"])
+def test_16_keys_that_sign_alike_are_one_key(hooks: Hooks, padding: bytes) -> None:
+    """HMAC fills a short key with zeros, so other bytes may be the same key."""
+    raw = b"a-key-of-sixteen-bytes"
+    hooks.secrets["standard-webhooks"] = base64.b64encode(raw + padding).decode()
+    hooks.secrets["github"] = raw.decode()
+    assert hooks.take("github", **hooks.headers("github", key=raw))[0] == 503
+
+
+@pytest.mark.rule("16.webhooks.own-keys")
+def test_16_a_broken_secret_of_another_webhook_stops_none(hooks: Hooks) -> None:
+    """Nor does one that is off: it takes no call. A stranger's call reads no other secret."""
+    hooks.secrets["named"] = ""
+    hooks.secrets["off"] = kit_secret("github")
+    assert hooks.take("github", **hooks.headers("github", key=b"a-key-of-somebody-else"))[0] == 401
+    assert set(hooks.reads) == {"github"}
+    assert hooks.take("github")[0] == 202
 
 
 @pytest.mark.rule("16.webhooks.questions")

@@ -175,3 +175,29 @@ def test_webhooks(trigger: str, problems: list[str]) -> None:
     """The text of a secret is never in a message, because it may be the key itself."""
     found = mesh_problems(f"triggers: {{n: {trigger}}}")
     assert [problem.split("triggers", 1)[1] for problem in found] == problems
+
+
+@pytest.mark.rule("16.webhooks.own-keys")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("hooks/a", "hooks/a"), ("ssm:/hooks/a", "ssm:/hooks/a"), ("ssm:a", "ssm:/a"), ("ssm:/a", "ssm:a")],
+)
+@pytest.mark.parametrize("enabled", ["", "enabled: false, "])
+def test_16_two_webhooks_have_two_secrets(one: str, other: str, enabled: str) -> None:
+    """Whatever their schemes: who has caught a call of one would start the other."""
+    problems = mesh_problems(
+        f"triggers:\n  n: {{route: [a], webhook: {{secret: '{one}', signature: github}}}}\n"
+        f"  m: {{route: [a], {enabled}webhook: {{secret: '{other}', signature: stripe}}}}\n"
+    )
+    assert [problem.split("triggers", 1)[1] for problem in problems] == [
+        ".m.webhook.secret: is the secret of the trigger 'n' too, so a caught call of one would start the other; "
+        "give each webhook a secret with a key of its own"
+    ]
+
+
+@pytest.mark.parametrize(("one", "other"), [("a", "ssm:a"), ("/a", "a"), ("ssm:/a/b", "ssm:/ab"), ("a", "A")])
+def test_other_secrets_are_no_shared_ones(one: str, other: str) -> None:
+    assert not mesh_problems(
+        f"triggers:\n  n: {{route: [a], webhook: {{secret: '{one}', signature: github}}}}\n"
+        f"  m: {{route: [a], webhook: {{secret: '{other}', signature: stripe}}}}\n"
+    )
