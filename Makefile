@@ -13,7 +13,8 @@ ICEBERG := .venv-iceberg
 DOCS    := .venv-docs
 # The site: the prepared pages, the settings, and in `site` what is published.
 SITE    := .build/docs
-UV      := $(BIN)/uv pip install --quiet
+# Pinned with hashes, wheels only; the two packages without one are built by what build.txt pins, and nothing else.
+UV      := $(BIN)/uv pip install --quiet --no-build-isolation --require-hashes -r requirements/options.txt
 CDK     := node_modules/.bin/cdk
 # What the page of the console is built from.
 CONSOLE := $(shell find console/src console/public -type f) $(wildcard console/*.json console/*.html console/*.ts)
@@ -42,49 +43,51 @@ $(VENV)/.bootstrapped: requirements/bootstrap.txt
 	@echo "· virtual environment"
 	@$(PYTHON) -m venv --clear $(VENV) \
 	  || { echo "$(PYTHON) cannot make a virtual environment. Debian, Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/bootstrap.txt
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.bootstrapped requirements/dev.txt pyproject.toml
+$(VENV)/.installed: $(VENV)/.bootstrapped requirements/build.txt requirements/dev.txt pyproject.toml
 	@echo "· Python packages"
-	@$(UV) --python $(BIN)/python --require-hashes -r requirements/dev.txt
-	@$(UV) --python $(BIN)/python --no-build-isolation --no-deps --editable .
+	@$(UV) --python $(BIN)/python -r requirements/build.txt
+	@$(UV) --python $(BIN)/python -r requirements/dev.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(CLOUD)/.installed: $(VENV)/.bootstrapped requirements/cloud.txt
 	@echo "· the local cloud's packages"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLOUD)
-	@$(UV) --python $(CLOUD)/bin/python --require-hashes -r requirements/cloud.txt
+	@$(UV) --python $(CLOUD)/bin/python -r requirements/cloud.txt
 	@touch $@
 
 $(CHECKOV)/.installed: $(VENV)/.bootstrapped requirements/checkov.txt
 	@echo "· checkov"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CHECKOV)
-	@$(UV) --python $(CHECKOV)/bin/python --require-hashes -r requirements/checkov.txt
+	@$(UV) --python $(CHECKOV)/bin/python -r requirements/checkov.txt
 	@touch $@
 
 $(AUDIT)/.installed: $(VENV)/.bootstrapped requirements/audit.txt
 	@echo "· bandit and pip-audit"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDIT)
-	@$(UV) --python $(AUDIT)/bin/python --require-hashes -r requirements/audit.txt
+	@$(UV) --python $(AUDIT)/bin/python -r requirements/audit.txt
 	@touch $@
 
 $(MUTATION)/.installed: $(VENV)/.bootstrapped requirements/mutation.txt
 	@echo "· mutmut"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(MUTATION)
-	@$(UV) --python $(MUTATION)/bin/python --require-hashes -r requirements/mutation.txt
+	@$(UV) --python $(MUTATION)/bin/python -r requirements/mutation.txt
 	@touch $@
 
-$(ICEBERG)/.installed: $(VENV)/.bootstrapped requirements/iceberg.txt
+$(ICEBERG)/.installed: $(VENV)/.bootstrapped requirements/build.txt requirements/iceberg.txt
 	@echo "· Iceberg and the Spark that its jar is for"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ICEBERG)
-	@$(UV) --python $(ICEBERG)/bin/python --require-hashes -r requirements/iceberg.txt
+	@$(UV) --python $(ICEBERG)/bin/python -r requirements/build.txt
+	@$(UV) --python $(ICEBERG)/bin/python -r requirements/iceberg.txt
 	@touch $@
 
 $(DOCS)/.installed: $(VENV)/.installed requirements/docs.txt requirements/docs/package-lock.json
 	@echo "· the site generator"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(DOCS)
-	@$(UV) --python $(DOCS)/bin/python --require-hashes -r requirements/docs.txt
+	@$(UV) --python $(DOCS)/bin/python -r requirements/docs.txt
 	@cp requirements/docs/package.json requirements/docs/package-lock.json $(DOCS)
 	@$(BIN)/npm ci --prefix $(DOCS) --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
@@ -120,11 +123,12 @@ console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
 
 # An installed package installs the environments of its parts itself. Here their packages are put into uv's cache, so that the tests
 # of the wheel need no network.
-.build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt | .build
+.build/.fetched: $(VENV)/.bootstrapped requirements/build.txt requirements/cdk.txt requirements/spark.txt requirements/demo.txt | .build
 	@echo "· packages of the wheel's environments"
 	@for name in cdk spark demo; do \
 	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python .build/fetched && case $$name in cdk) more=;; *) more=--no-deps;; esac && \
-	  $(UV) --python .build/fetched/bin/python --require-hashes $$more -r requirements/$$name.txt || exit 1; done
+	  $(UV) --python .build/fetched/bin/python -r requirements/build.txt && \
+	  $(UV) --python .build/fetched/bin/python $$more -r requirements/$$name.txt || exit 1; done
 	@rm -rf .build/fetched
 	@touch $@
 
@@ -268,9 +272,9 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit mutation iceberg docs bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry build cdk spark demo cloud checkov audit mutation iceberg docs bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  case $$name in cdk) more=../pyproject.toml;; demo) more=--no-deps;; *) more=;; esac; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	    $$name.in $$more -o $$name.new || exit 1; \
+	    --no-build-isolation options.txt $$name.in $$more -o $$name.new || exit 1; \
 	  cmp --silent $$name.new $$name.txt && rm $$name.new || mv $$name.new $$name.txt; done  # what has not changed is not installed anew

@@ -172,7 +172,7 @@ def check_python_packages(reach: Callable[[], None] | None = None) -> Checked:
         return Checked(name, "advisories", unchecked=(f"{OSV} cannot be reached: {error}",))
     findings: set[Finding] = set()
     unchecked: list[str] = []
-    for file in sorted((PROJECT / "requirements").glob("*.txt")):
+    for file in sorted({each.with_suffix(".txt") for each in (PROJECT / "requirements").glob("*.in")}):
         options = ("--vulnerability-service", "osv", "--disable-pip", "--progress-spinner", "off", "--format", "json")
         result = _run(TOOLS / "pip-audit", *options, "--requirement", file)
         try:

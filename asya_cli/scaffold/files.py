@@ -10,6 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asya_infra.product.places import FILES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _ROOT = files("asya_cli.scaffold")
 _README = "README.md"
+_BUILD = "requirements-build.txt"
 _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 
@@ -33,9 +36,14 @@ def project_files(template: str, name: str, version: str) -> dict[str, str]:
     """
     folder = _ROOT / "templates"
     common, own = _read(folder / "common"), _read(folder / template.replace("-", "_"))
-    texts = {**common, **own, _README: own[_README] + common[_README]}
+    texts = {**common, **own, _README: own[_README] + common[_README], _BUILD: _build_requirements()}
     replacements = {"my-mesh": name, "==0.0.0": f"=={version}"}
     return {path: _replaced(text, replacements) for path, text in sorted(texts.items())}
+
+
+def _build_requirements() -> str:
+    """Return what builds PySpark, pinned with hashes: the workflow lets the index add nothing to it."""
+    return (FILES / "requirements" / "build.txt").read_text(encoding="utf-8")
 
 
 def piece_files(piece: str, name: str, code: CodeNames) -> dict[str, str]:

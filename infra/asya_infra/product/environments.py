@@ -8,6 +8,7 @@ command first needs it, from its pinned and hashed packages.
 import fcntl
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ _LEFT_OUT = (
     *("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER"),
 )
 """Variables of another environment lead packages elsewhere, and uv's own rules may contradict the pinned versions."""
+_NO_WHEEL = re.compile(r"^--no-binary (\S+)$", re.MULTILINE)
 _PROGRESS = ("Downloading ", "Downloaded ", "Prepared ", "Installed ")
 """How the lines of uv begin that tell progress; others name its interpreter and each package."""
 
@@ -146,11 +148,23 @@ class _Source:
     requirements: Path
     interpreter: Path
 
+    @property
+    def options(self) -> Path:
+        """The options of each installation: wheels only, but for the packages that it names."""
+        return FILES / "requirements" / "options.txt"
+
+    @property
+    def builder(self) -> Path | None:
+        """The requirements of builds; None if wheels are enough."""
+        named = _NO_WHEEL.findall(self.options.read_text(encoding="utf-8"))
+        text = self.requirements.read_text(encoding="utf-8")
+        is_built = any(re.search(rf"^{re.escape(name)}(==| @ )", text, re.MULTILINE) for name in named)
+        return FILES / "requirements" / "build.txt" if is_built else None
+
     def folder(self) -> Path:
+        files = [self.requirements, self.options, *([self.builder] if self.builder else [])]
         node = [FILES / "package-lock.json"] if self.part is Part.CDK else []
-        key = digest(
-            [self.requirements, *node, str(self.interpreter), platform.python_version(), sysconfig.get_platform()]
-        )
+        key = digest([*files, *node, str(self.interpreter), platform.python_version(), sysconfig.get_platform()])
         return CACHE / "environments" / f"{self.part}-{key}"
 
 
@@ -192,9 +206,15 @@ def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
         [uv, "venv", "--quiet", "--no-project", "--python", str(source.interpreter), str(folder)],
         tell=tell,
     )
-    # The file names every package, so nothing else is asked of the index.
+    # The files name every package with its hash, so nothing else is asked of the index: what a build asks for neither.
     command = [uv, "pip", "install", "--color", "never", "--python", python, "--require-hashes", "--no-deps"]
-    _run(source.part, [*command, "-r", str(source.requirements)], tell=tell)
+    command += ["--no-build-isolation", "-r", str(source.options), "-r"]
+    if source.builder is not None:
+        _run(source.part, [*command, str(source.builder)], tell=tell)
+    _run(source.part, [*command, str(source.requirements)], tell=tell)
+    if source.builder is not None:
+        # Jobs find only the packages that they have on AWS.
+        _run(source.part, [uv, "pip", "uninstall", "--quiet", "--python", python, "setuptools"], tell=tell)
     if source.part is Part.CDK:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(FILES / name, folder / name)

@@ -1,8 +1,10 @@
 """Environments of an installed package are made once, whole, and told; those of a checkout are found."""
 
+import io
 import os
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +22,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The files of an installed package whose local cloud needs no package."""
     (tmp_path / "files" / "requirements").mkdir(parents=True)
     (tmp_path / "files" / "requirements" / "cloud.txt").write_text("")
+    (tmp_path / "files" / "requirements" / "options.txt").write_text("--only-binary :all:\n")
     monkeypatch.setattr(environments, "IS_INSTALLED", True)
     monkeypatch.setattr(environments, "FILES", tmp_path / "files")
     monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
@@ -113,3 +116,88 @@ def test_the_parts_need_no_uv() -> None:
     """The environments of Spark and of Iceberg find Java and the packages of jobs by the same modules, without the installer."""
     code = "import sys; sys.modules['uv'] = None; import asya_local.tools, asya_local.emr.drivers.job_environment"
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+BUILDS_WITH_A_MARK = """
+import os, pathlib, zipfile
+pathlib.Path({mark!r}).touch()
+def get_requires_for_build_wheel(*_): return []
+def build_wheel(folder, *_):
+    with zipfile.ZipFile(os.path.join(folder, "part-1-py3-none-any.whl"), "w") as file:
+        file.writestr("part.py", "")
+        file.writestr("part-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: part\\nVersion: 1\\n")
+        file.writestr("part-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        file.writestr("part-1.dist-info/RECORD", "")
+    return "part-1-py3-none-any.whl"
+class __legacy__:
+    get_requires_for_build_wheel = staticmethod(get_requires_for_build_wheel)
+    build_wheel = staticmethod(build_wheel)
+"""
+
+
+def setuptools_wheel(folder: Path, version: str, mark: Path) -> Path:
+    """A `setuptools` that leaves a mark when it runs."""
+    wheel = folder / f"setuptools-{version}-py3-none-any.whl"
+    with ZipFile(wheel, "w") as file:
+        file.writestr("setuptools/__init__.py", "")
+        file.writestr("setuptools/build_meta.py", BUILDS_WITH_A_MARK.format(mark=str(mark)))
+        file.writestr(
+            f"setuptools-{version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: setuptools\nVersion: {version}\n"
+        )
+        file.writestr(
+            f"setuptools-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"setuptools-{version}.dist-info/RECORD", "")
+    return wheel
+
+
+def pinned(name: str, file: Path) -> str:
+    return f"{name} @ {file.as_uri()} --hash=sha256:{sha256(file.read_bytes()).hexdigest()}\n"
+
+
+def archive(folder: Path, *, build_requirement: str = "") -> Path:
+    """The source of the package `part`."""
+    path = folder / "part-1.tar.gz"
+    files = {"PKG-INFO": "Metadata-Version: 2.1\nName: part\nVersion: 1\n", "setup.py": "import setuptools"}
+    if build_requirement:
+        files["pyproject.toml"] = f"[build-system]\nrequires = ['setuptools', '{build_requirement}']\n"
+    with tarfile.open(path, "w:gz") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"part-1/{name}")
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return path
+
+
+@pytest.mark.parametrize("build_requirement", ["", "other"])
+def test_a_source_is_built_by_pinned_code_only(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build_requirement: str
+) -> None:
+    """The index has a newer `setuptools`, and another package that the source asks for: code that no hash names."""
+    index, wheels = tmp_path / "index", tmp_path / "wheels"
+    index.mkdir()
+    wheels.mkdir()
+    hostile, ours = tmp_path / "hostile", tmp_path / "ours"
+    setuptools_wheel(index, "999", hostile)
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(index))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    requirements = installed / "files" / "requirements"
+    (requirements / "options.txt").write_text("--only-binary :all:\n--no-binary part\n")
+    (requirements / "build.txt").write_text(pinned("setuptools", setuptools_wheel(wheels, "80", ours)))
+    (requirements / "demo.txt").write_text(pinned("part", archive(wheels, build_requirement=build_requirement)))
+    packages_of(Part.DEMO, (".",))
+    assert not hostile.exists()
+    assert ours.exists()
+    site = packages_of(Part.DEMO, (".",))[0]
+    assert (site / "part.py").exists()
+    assert not (site / "setuptools").exists()
+
+
+def test_a_source_that_nobody_named_is_not_built(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    (installed / "files" / "requirements" / "cloud.txt").write_text(pinned("part", archive(tmp_path)))
+    with pytest.raises(EnvironmentsError, match="Building source distributions for `part` is disabled"):
+        python_of(Part.CLOUD)
