@@ -225,11 +225,16 @@ wheel: $(VENV)/.installed .build/.console  ## the distribution asya-mesh, into d
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
 
-.PHONY: monitoring
-monitoring: $(VENV)/.installed  ## write what follows from metrics and alarms of manifests: docs/reference/alarms.md, the schema of the mesh file, recorded tests
-	@$(BIN)/python -m asya_infra.constructs.observability.page
+.PHONY: generated
+generated: setup rules console-types  ## write all that follows from declarations: reference pages, the schema of the mesh file, the console's types, what tests record (2 minutes)
 	@$(BIN)/python -m asya_infra.mesh_file.schema
+	@$(BIN)/python -m docs_site.reference.actor_keys
+	@$(BIN)/python -m asya_infra.permissions.page
+	@$(BIN)/python -m asya_infra.constructs.observability.page
+	@$(BIN)/python -m tests.simulation.planted_table
 	@$(BIN)/python -m tests.unit.asya_infra.mesh_file.wrong_values
+	@$(BIN)/python -m tests.unit.asya_infra.mesh_file.whole_table
+	@$(BIN)/python -m tests.unit.asya_cli.snapshots > .build/snapshots.log
 	@$(BIN)/python -m tests.infra.recorded_templates
 
 .PHONY: console-types

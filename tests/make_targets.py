@@ -54,7 +54,7 @@ TARGETS = {
     "wheel": Target(),
     "rules": Target(),
     "console-types": Target(),
-    "monitoring": Target(),
+    "generated": Target(),
     "docs": Target(),
     "docs-serve": Target(left_out="it runs until Ctrl-C; `docs` builds what it serves"),
     "bench": Target(),

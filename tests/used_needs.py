@@ -125,7 +125,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "x-gateway-api: sqs:SendMessage x-ends",
         "x-gateway-api: sqs:SendMessage x-reports",
     ),
-    "`keep_input` of a heavy actor; see heavy/lambdas/test_enqueue.py.": ("kind spark: s3:PutObject bucket/hops/[*]",),
+    "`keep_input` of actors without a handler; each passes sidecar/lambdas/intake.py as light ones do.": (
+        *(f"kind {kind}: s3:PutObject bucket/hops/[*]" for kind in ("end", "fan_in", "pause", "spark", "wait")),
+    ),
     "Runs that EMR Serverless refuses, and actors that a deployment removed; see heavy/lambdas.": (
         "x-dispatch: dynamodb:DeleteItem pending",
         "x-dispatch: s3:GetObject bucket/pending/[*]",

@@ -4,8 +4,8 @@ A manifest names its functions by their entry points and imports none of them. S
 function does.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from asya.api_call import ApiCall
@@ -189,6 +189,7 @@ class Capability:
         name: The name of its folder.
         functions: The functions of the mesh's own, and those of actors by kind.
         options: The options of actors, beside those of `asya.protocol.mesh_table`.
+        option_needs: By the key of an option, what the roles of actors with another value than the default may do besides.
         calls: The calls of the gateway, beside those of `asya.gateway.call_table`.
         commands: The subcommands of `asya`, beside those of `asya_cli`.
         metrics: The metrics that its functions write.
@@ -201,6 +202,7 @@ class Capability:
     name: str
     functions: tuple[Function | ActorFunction, ...] = ()
     options: tuple[Option[Any], ...] = ()
+    option_needs: Mapping[str, tuple[Need, ...]] = field(default_factory=dict)
     calls: tuple[ApiCall, ...] = ()
     commands: tuple[Command, ...] = ()
     metrics: tuple[Metric, ...] = ()

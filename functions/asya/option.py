@@ -19,7 +19,7 @@ class Option(Generic[T]):
         key: The key.
         type: The type with its bounds (`msgspec.Meta`), or a section: a frozen `msgspec.Struct`.
         default: The value of an actor without the key.
-        text: What it does, in a line.
+        text: What it does, as the page of keys and the schema say it. Links are those of the page.
         kinds: The kinds of actors that may have it; empty for all.
         handler_modes: The modes of the handlers that may have it; empty for all, also for actors without a handler.
     """
@@ -36,3 +36,7 @@ class Option(Generic[T]):
         if self.key not in actor.own_options:
             return self.default
         return cast("T", msgspec.convert(actor.own_options[self.key], self.type))
+
+    def is_set(self, actor: Actor) -> bool:
+        """Whether an actor has another value than the default."""
+        return self.of(actor) != self.default

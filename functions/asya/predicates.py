@@ -4,12 +4,24 @@ A manifest may define further ones of its own, as functions with a name and one 
 """
 
 from collections.abc import Callable
+from typing import Any
 
+from asya.option import Option
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 
 Predicate = Callable[[MeshTable, str], bool]
 """Whether a declaration holds in a mesh, for the actor or the function with this name."""
+
+
+def with_option(option: Option[Any]) -> Predicate:
+    """Return the predicate of actors with another value of an option than the default."""
+
+    def has_option(mesh: MeshTable, name: str) -> bool:
+        return option.is_set(mesh.actors[name])
+
+    has_option.__doc__ = f"With `{option.key}`."
+    return has_option
 
 
 def always(_mesh: MeshTable, _name: str) -> bool:
@@ -80,11 +92,6 @@ def declares_targets(mesh: MeshTable, name: str) -> bool:
 def sends_everywhere(mesh: MeshTable, name: str) -> bool:
     """If the actor may send to every actor."""
     return mesh.actors[name].can_send_to is None
-
-
-def keeps_input(mesh: MeshTable, name: str) -> bool:
-    """With `keep_input`."""
-    return mesh.actors[name].keep_input
 
 
 def deduplicates(mesh: MeshTable, name: str) -> bool:

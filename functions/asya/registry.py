@@ -3,7 +3,8 @@
 Synthesis, tools and local modes read the registry, and no function does.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -18,8 +19,9 @@ from asya.heavy.manifest import CAPABILITY as _HEAVY
 from asya.light.manifest import CAPABILITY as _LIGHT
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import Alarm, Graph, Metric, Threshold
+from asya.needs import Need
 from asya.option import Option
-from asya.predicates import is_actor
+from asya.predicates import is_actor, with_option
 from asya.protocol.mesh_table import MeshTable
 from asya.stores import Prefix, Table
 
@@ -37,8 +39,9 @@ class Registry:
 
     @cached_property
     def actor_functions(self) -> dict[str, ActorFunction]:
-        """The functions of actors by kind."""
-        return {each.kind: each for each in self._declared if isinstance(each, ActorFunction)}
+        """The functions of actors by kind, which may need what the options of their actors need."""
+        declared = [each for each in self._declared if isinstance(each, ActorFunction)]
+        return {each.kind: replace(each, needs=(*each.needs, *self._needs_of_options(each.kind))) for each in declared}
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -113,6 +116,12 @@ class Registry:
     def thresholds(self) -> dict[str, Threshold]:
         """The thresholds of alarms by their key in the mesh file."""
         return {each.threshold.key: each.threshold for each in self.alarms}
+
+    def _needs_of_options(self, kind: str) -> Iterator[Need]:
+        for key, needs in ((key, needs) for each in self.capabilities for key, needs in each.option_needs.items()):
+            option = self.options[key]
+            if not option.kinds or kind in option.kinds:
+                yield from (replace(need, when=with_option(option)) for need in needs)
 
     @property
     def _declared(self) -> tuple[Function | ActorFunction, ...]:

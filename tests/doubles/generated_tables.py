@@ -3,6 +3,7 @@
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from asya import registry
 from asya.protocol import names
@@ -82,11 +83,17 @@ def _actors(draw: st.DrawFn, own: list[str]) -> Actor:
     return Actor(
         kind=kind,
         can_send_to=draw(st.none() | targets),
-        keep_input=draw(st.booleans()),
+        options=draw(_options()) or UNSET,
         deduplicate=draw(st.booleans()),
         resiliency=Resiliency(policies=retries, circuit_breaker=breaker),
         **by_kind.get(kind, {}),
     )
+
+
+def _options() -> st.SearchStrategy[dict[str, object]]:
+    """Options of capabilities that are on or off."""
+    keys = [key for key, option in registry.PRODUCT.options.items() if option.type is bool]
+    return st.fixed_dictionaries({}, optional={key: st.booleans() for key in keys})
 
 
 @st.composite

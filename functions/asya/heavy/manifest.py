@@ -17,10 +17,9 @@ from asya.needs import (
     sends,
     writes,
 )
-from asya.predicates import always, keeps_input, with_jobs
+from asya.predicates import always, with_jobs
 from asya.protocol import names
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
-from asya.protocol.keys import INPUTS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import OWNER_PREFIX
 from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
@@ -53,8 +52,6 @@ FUNCTIONS = (
             sends(OWN, names.SINK, names.SUMP, names.DISPATCH),
             Payloads(to=(OWN, names.SINK, names.SUMP)),
             writes(f"{PENDING_PREFIX}{OWN}/*"),
-            # Only the gateway reads them.
-            writes(f"{INPUTS_PREFIX}*", when=keeps_input),
             _USES_PENDING,
         ),
     ),

@@ -24,9 +24,10 @@ from asya.monitoring import (
     statistics,
 )
 from asya.needs import Group, Items, Payloads, sends, writes
-from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
+from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, sends_everywhere
 from asya.protocol.keys import BUFFERED_PREFIX, INBOX_PREFIX, INPUTS_PREFIX, PAYLOADS_PREFIX
 from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
+from asya.sidecar.options import KEEP_INPUT
 from asya.stores import Prefix, Table
 
 _DAY = 86_400
@@ -43,8 +44,6 @@ FUNCTIONS = (
             Payloads(to=(Group.TARGETS,), when=declares_targets),
             Payloads(when=sends_everywhere),
             *BUFFERS_FRAMES,
-            # Only the gateway reads them.
-            writes(f"{INPUTS_PREFIX}*", when=keeps_input),
             Items(table="hops", calls=("GetItem", "PutItem"), when=deduplicates),
             Items(table="breaker", calls=("GetItem", "PutItem"), when=has_circuit_breaker),
         ),
@@ -279,5 +278,14 @@ PREFIXES = (
 )
 
 CAPABILITY = Capability(
-    name="sidecar", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+    name="sidecar",
+    functions=FUNCTIONS,
+    options=(KEEP_INPUT,),
+    # Only the gateway reads them.
+    option_needs={KEEP_INPUT.key: (writes(f"{INPUTS_PREFIX}*"),)},
+    metrics=METRICS,
+    alarms=ALARMS,
+    graphs=GRAPHS,
+    tables=TABLES,
+    prefixes=PREFIXES,
 )

@@ -169,23 +169,29 @@ class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an actor that its function reads. `defaults` of the mesh file may set them for all actors."""
 
     timeout: Annotated[Seconds, Meta(gt=0)] = 30.0
-    """The time limit of one handler call; by default 15m for a heavy actor, or `max_run` if that is shorter."""
+    """Time limit of one handler call. A heavy actor has 15m by default, or `max_run` if that is shorter. For a light actor,
+    timeout × batch size + 30 s must fit into Lambda's 15 minutes."""
     batch: Batch = Batch()
+    """Light: SQS messages per invocation; more than 10 need a window of 1s to 300s. Heavy: envelopes per job run, and the wait
+    for more, by default `{size: 500, window: 15s}`, 900s at most; a full batch waits for nothing. `size` is 10,000 at most."""
     max_receives: Annotated[int, Meta(ge=1, le=1000)] = 5
-    """Starts of the work on a message that do not come to an end, before it goes to the dead-letter queue."""
+    """Starts of the work on a message that end with its process or with an unexpected error, before the message goes to the
+    dead-letter queue, 1 to 1000. An outage of AWS is no start. With 1 the handler starts once at most."""
     resiliency: Resiliency = Resiliency()
+    """[Retry policies, rules and a circuit breaker](#resiliency)."""
     deduplicate: bool = False
-    """Skip a hop that has been completed before."""
-    keep_input: bool = False
-    """Keep each hop's input for replay."""
+    """Whether a delivery of a hop that was completed before is dropped."""
     frames: Literal["streamed", "buffered"] = "streamed"
+    """`buffered`: frames leave after the handler has ended without error."""
     handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
+    """`envelope`, `envelope-v1`: the handler gets and returns whole envelopes."""
     fan_out_lists: bool = False
-    """A returned list becomes one frame per item."""
+    """Whether a returned list is several frames."""
     validate: bool = True
-    """Validate received envelopes; only a user's own end actor may turn this off."""
+    """Whether received envelopes are validated. `false` only for `kind: end`."""
     fair_by: Annotated[str, Meta(min_length=1)] | None = None
-    """The header that names the tenant, for fair queues."""
+    """The header that names the tenant. Its value becomes the SQS `MessageGroupId`, so one tenant does not delay the others.
+    The runs of a heavy actor take the tenants in turns."""
 
 
 class Actor(ActorOptions, frozen=True, kw_only=True):

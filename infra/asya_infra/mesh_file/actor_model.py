@@ -197,19 +197,23 @@ class ActorSettings(ActorOptions, frozen=True, kw_only=True):
     """The keys of every kind of actor. `defaults` may set them for all actors."""
 
     memory: Annotated[Megabytes, Meta(ge=128, le=10_240), After("timeout")] = 512
+    """Megabytes of the function, 128 to 10240."""
     concurrency: Annotated[int, Meta(ge=2, le=1000), After("batch")] = 50
-    """The maximum number of instances that process the queue at once."""
+    """Concurrent executions, 2 to 1000."""
     provisioned: Annotated[int, Meta(ge=0)] = 0
-    """Provisioned concurrency: instances that are always warm."""
+    """Instances kept warm (provisioned concurrency)."""
     reserved: Annotated[int, Meta(ge=2, le=1000)] | None = None
-    """Reserved concurrency: executions that no other function of the account may use."""
+    """Reserved concurrency: executions that no other function of the account may use, at least `concurrency`. AWS refuses to
+    leave less than 100 unreserved."""
     pollers: PollersSection | None = None
-    """Provisioned pollers of the queue, for bursts; excludes `concurrency`."""
+    """Provisioned pollers of the queue, such as `{min: 2, max: 20}`, for bursts that begin within seconds. They cost $0.00925 an
+    hour each and exclude `concurrency`; an actor that sets one of both does not get the other from `defaults`."""
     env: Annotated[Environment, After("max_receives")] = field(default_factory=dict)
-    """Environment variables of the handler or job."""
+    """Environment variables of the handler or job, 3,000 characters in all. For keys and passwords use `secrets`."""
     access: tuple[AccessEntry, ...] = ()
+    """[What the actor may read and write](#access)."""
     can_send_to: Texts | None = None
-    """The actors it may route to, or `*` for all; by default derived from the routes of the tools."""
+    """[Actors it may send to](#can_send_to), or `"*"` for all; by default they follow from the routes of the tools."""
     written: Written = field(default_factory=dict)
 
 
@@ -217,14 +221,20 @@ class ActorSection(ActorSettings, Completed, frozen=True, kw_only=True):
     """An actor: `handler` makes it light, `spark` makes it heavy, `kind` makes it a special actor."""
 
     handler: Annotated[str | None, After("fair_by")] = None
-    """`module.function` or `module.Class.method` in the `code` folder."""
+    """`module.function` or `module.Class.method` in the folder `code`. Synthesis checks that it exists, without running it."""
     spark: SparkSection | None = None
+    """[A heavy actor's job](#heavy-actors)."""
     kind: str | None = None
+    """`fan_in`: merges slices. `pause`: waits for an answer. `wait`: waits for a time. `end`: your own end actor; it needs a
+    `handler`, `handler_mode: envelope` or `envelope-v1`, and `validate: false`."""
     fan_in: FanIn | None = None
+    """For `kind: fan_in`: [settings of a set](#fan-in-actors)."""
     pause: PauseSection | None = None
+    """For `kind: pause`: [the question](#pause-actors)."""
     wait: Wait | None = None
+    """For `kind: wait`: [for how long](#wait-actors)."""
     secrets: Secrets = field(default_factory=dict)
-    """Variable → the name of a secret of Secrets Manager, or `ssm:` and the name of a parameter of Systems Manager."""
+    """[Environment variables from Secrets Manager and Parameter Store](#secrets)."""
 
     def completed(self, written: Mapping[str, Any]) -> Self:
         """Return the actor with the defaults of a heavy one, where neither the actor nor `defaults` has a value."""

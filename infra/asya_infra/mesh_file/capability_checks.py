@@ -1,13 +1,13 @@
 """Checks what a capability declares that a mesh file names: its names are free, and its code exists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from asya.gateway.call_table import CALLS
 from asya.manifest import ActorFunction, Capability, Function, Queues, Requests, Schedule
 from asya.monitoring import AWS_METRICS, Delay, Series, Share, Watched
-from asya.needs import Calls, Resource
-from asya.predicates import is_actor
+from asya.needs import Calls, Need, Resource
+from asya.predicates import always, is_actor
 from asya.protocol import names
 from asya.registry import Registry
 from asya_infra.mesh_file.actor_model import ActorSection
@@ -56,13 +56,13 @@ def _of_mesh(function: Function, others: Registry) -> Iterator[str]:
         yield f"{place}: the mesh has a function of this name already; rename it"
     if not isinstance(function.called_by, _CALLERS) or function.exists is is_actor:
         yield f"{place}: should be called by Queues, Schedule or Requests"
-    yield from _needs(function, place)
+    yield from _needs(function.needs, place)
     if isinstance(function.called_by, Queues) and (function.called_by.names or function.called_by.has_envelopes):
         yield f"{place}: takes from the queue of its own name, without envelopes (has_envelopes=False); actors have kinds"
 
 
-def _needs(function: Function | ActorFunction, place: str) -> Iterator[str]:
-    for need in function.needs:
+def _needs(needs: Iterable[Need], place: str) -> Iterator[str]:
+    for need in needs:
         if isinstance(need, Calls) and need.on in _OF_THE_PRODUCT:
             yield f"{place}: only functions of the product may call {need.on.value}"
 
@@ -73,7 +73,7 @@ def _of_kind(function: ActorFunction, others: Registry) -> Iterator[str]:
         yield f"{place}: the mesh has a kind of this name already; rename it"
     if function.queues is None or function.timeout is None:
         yield f"{place}: needs queues and a timeout, because its actors have no handler"
-    yield from _needs(function, place)
+    yield from _needs(function.needs, place)
     if function.crew or function.on_demand or not function.is_named:
         yield f"{place}: the mesh file has its actors; leave crew, on_demand and is_named out"
 
@@ -88,6 +88,14 @@ def _options(capability: Capability, others: Registry) -> Iterator[str]:
         if unknown := sorted({*option.kinds} - kinds):
             yield f"{place}: there is no kind {unknown[0]!r}"
         taken.add(option.key)
+    own = {option.key for option in capability.options}
+    for key, needs in capability.option_needs.items():
+        place = f"the needs of the option {key!r}"
+        if key not in own:
+            yield f"{place}: the capability declares no such option"
+        if any(need.when is not always for need in needs):
+            yield f"{place}: they hold for actors with the option; leave `when` out"
+        yield from _needs(needs, place)
 
 
 def _stores(capability: Capability, others: Registry) -> Iterator[str]:

@@ -7,6 +7,7 @@ pydantic, which finds all mistakes at once, are made here.
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial, reduce
@@ -101,6 +102,30 @@ def json_schema(section: type[Struct], generator: type[GenerateJsonSchema] = Gen
     return _model(section, described=True).model_json_schema(by_alias=True, schema_generator=generator)
 
 
+def descriptions(section: type[Struct]) -> dict[str, str]:
+    """Return what the source says below each field of a section, those of its bases included, or else what its type says.
+
+    Links are those of docs/reference/mesh-file.md.
+    """
+    marks = {field.name: get_args(field.type)[1:] for field in msgspec.structs.fields(section)}
+    found = {
+        name: mark.description
+        for name, each in marks.items()
+        for mark in each
+        if isinstance(mark, Meta) and mark.description is not None
+    }
+    for base in reversed(section.__mro__):
+        if issubclass(base, Struct) and base is not Struct:
+            source = _classes(base.__module__).get(base.__name__)
+            found |= dict(_below_fields(source)) if source is not None else {}
+    return found
+
+
+def without_links(text: str) -> str:
+    """Return a description for places that have no links: with their texts alone, in one line."""
+    return " ".join(re.sub(r"\[([^\]]+)\]\([^)\s]+\)", r"\1", text).split())
+
+
 def prepare(kind: Any) -> None:
     """Make the models of a type now, because its module may not stay imported."""
     for described in (False, True):
@@ -128,13 +153,13 @@ def _adapter(section: type[Struct]) -> TypeAdapter[Any]:
 @cache
 def _model(section: type[Struct], *, described: bool) -> type[BaseModel]:
     """Make the model of a section. Its fields end with `_`, because models have methods such as `copy`."""
-    texts = _descriptions(section) if described else {}
+    texts = descriptions(section) if described else {}
     definitions: dict[str, Any] = {
         f"{field.name}_": (
             _annotation(field.type, described=described),
             Field(
                 alias=key,
-                description=texts.get(field.name),
+                description=without_links(texts[field.name]) if field.name in texts else None,
                 **_default(field),
                 **_bounds(field.type),
             ),
@@ -214,22 +239,6 @@ def _build(section: type[Struct], value: Any, validate: ValidatorFunctionWrapHan
         fields["written"] = value
     built = section(**fields)
     return built.completed(value) if isinstance(built, Completed) else built
-
-
-def _descriptions(section: type[Struct]) -> dict[str, str]:
-    """Return what the source says below each field of a section, those of its bases included, or else what its type says."""
-    marks = {field.name: get_args(field.type)[1:] for field in msgspec.structs.fields(section)}
-    found = {
-        name: mark.description
-        for name, each in marks.items()
-        for mark in each
-        if isinstance(mark, Meta) and mark.description is not None
-    }
-    for base in reversed(section.__mro__):
-        if issubclass(base, Struct) and base is not Struct:
-            source = _classes(base.__module__).get(base.__name__)
-            found |= dict(_below_fields(source)) if source is not None else {}
-    return found
 
 
 @cache

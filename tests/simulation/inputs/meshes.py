@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
+from asya import registry
 from asya.protocol.mesh_table import (
     Actor,
     Batch,
@@ -148,7 +149,7 @@ def _light(
         max_receives=random.choice((3, 5, 5)),
         resiliency=_resiliency(random, others),
         deduplicate=random.random() < 0.2,
-        keep_input=random.random() < 0.2,
+        options=_options(random) or UNSET,
         frames="buffered" if is_buffered else "streamed",
     )
     program = Program(
@@ -164,8 +165,14 @@ def _light(
     return actor, program
 
 
+def _options(random: Random) -> dict[str, object]:
+    """Draw the options of capabilities that are on or off."""
+    switches = [key for key, option in registry.PRODUCT.options.items() if option.type is bool]
+    return {key: True for key in switches if random.random() < 0.2}
+
+
 def _numbering(actor: Actor) -> Actor:
-    return structs.replace(actor, options={"child_ids": "suffix"})
+    return structs.replace(actor, options={**actor.own_options, "child_ids": "suffix"})
 
 
 def _is_possible(behavior: Behavior, profile: FaultProfile) -> bool:
@@ -202,7 +209,7 @@ def _heavy(
         batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
         resiliency=structs.replace(light.resiliency, circuit_breaker=None),
         deduplicate=False,
-        keep_input=False,
+        options=UNSET,
         fair_by=Random(f"fair {random.getstate()}").choice((None, None, "tenant")),  # see parallel
     )
     repertoire = tuple(behavior for behavior in program.repertoire if behavior != "split" or shape == "payload")

@@ -25,6 +25,20 @@ def test_each_target_is_run_alone_in_a_fresh_clone() -> None:
     assert targets == set(TARGETS)
 
 
+def test_one_target_writes_all_that_is_generated() -> None:
+    """A module that writes a committed file has a command of its own."""
+    writers = {
+        ".".join(path.relative_to(PROJECT / root).with_suffix("").parts)
+        for root, folder in (("infra", "infra"), (".", "tests"), (".", "docs_site"))
+        for path in (PROJECT / folder).rglob("*.py")
+        for _, main, recipe in [path.read_text(encoding="utf-8").partition('if __name__ == "__main__":\n')]
+        if main and ".write_text(" in recipe
+    }
+    recipes = make("--dry-run", "--always-make", "generated")
+    assert {"asya_infra.permissions.page", "docs_site.reference.actor_keys"} <= writers
+    assert {module for module in writers if f"-m {module}\n" not in recipes} == set()
+
+
 def test_make_without_a_target_prints_the_help() -> None:
     assert make("--no-print-directory") == make("--no-print-directory", "help")
 

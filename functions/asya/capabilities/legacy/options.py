@@ -12,19 +12,21 @@ CHILD_IDS: Option[Literal["uuid", "suffix"]] = Option(
     key="child_ids",
     type=Literal["uuid", "suffix"],
     default="uuid",
-    text="`suffix`: children get the ids `{id}-{index}`.",
+    text="`suffix`: children get the ids `{id}-{index}`, see [legacy forms](legacy-forms.md#child_ids-suffix).",
 )
 FAILED_PAYLOAD: Option[Literal["plain", "wrapped"]] = Option(
     key="failed_payload",
     type=Literal["plain", "wrapped"],
     default="plain",
-    text="`wrapped`: a failure carries its error beside the payload.",
+    text="`wrapped`: a failure carries the payload beside its error, see "
+    "[legacy forms](legacy-forms.md#failed_payload-wrapped).",
 )
 RESPONSES: Option[Responses] = Option(
     key="responses",
     type=Responses,
     default="plain",
-    text="`errors`: a returned `{error, message}` is a failure; `wrapped`: `{status: ok, result}` is unwrapped, too.",
+    text="`errors`: a returned `{error, message}` is a failure; `wrapped`: `{status: ok, result}` is unwrapped, too. See "
+    "[legacy forms](legacy-forms.md#handlers).",
     handler_modes=("payload",),
 )
 

@@ -28,6 +28,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.sidecar.circuit_breaker import Circuit
+from asya.sidecar.options import KEEP_INPUT
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.listing import ListQuery, TaskFilter
 
@@ -87,7 +88,7 @@ class NumberRoutes:
                 timeout=actor.timeout,
                 batch_size=actor.batch.size,
                 frames=actor.frames,
-                keep_input=actor.keep_input,
+                keep_input=KEEP_INPUT.of(actor),
                 deduplicate=actor.deduplicate,
                 can_send_to=actor.can_send_to,
                 secrets=sorted(actor.secrets),

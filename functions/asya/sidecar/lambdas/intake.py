@@ -16,6 +16,7 @@ from asya.sidecar import arrival, outcome
 from asya.sidecar.arrival import is_late_copy
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.options import KEEP_INPUT
 from asya.tasks.reporting import reports
 from asya.tasks.task_state import StateQuery, TaskState
 
@@ -156,7 +157,7 @@ class Intake:
         if isinstance(started, Hop):
             self._check_version(received, record)
         hop = self._with_payload(started)
-        if isinstance(hop, Hop) and hop.spec.keep_input and not hop.is_late_copy:
+        if isinstance(hop, Hop) and KEEP_INPUT.of(hop.spec) and not hop.is_late_copy:
             self.services.input_archive.save(hop.envelope)
         return hop
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from asya import registry
+from asya.needs import Objects, writes
+from asya.protocol.mesh_table import MeshTable
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.capability_model import mesh_model
 from asya_infra.mesh_file.schema import schema_text
@@ -15,6 +17,7 @@ from tests.unit.asya_infra.mesh_file.loading import load, problems_of
 pytestmark = pytest.mark.usefixtures("folder")
 
 _IMPORTS = """
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
@@ -22,10 +25,12 @@ from msgspec import Meta
 from asya.api_call import ApiCall
 from asya.manifest import ActorFunction, Capability, Command, Deployments, Function, Queues, Requests, Schedule
 from asya.monitoring import Alarm, Metric, Series, Threshold
-from asya.needs import Calls, Resource
+from asya.needs import Calls, Resource, writes
 from asya.option import Option
+from asya.predicates import is_actor
 from asya.stores import Prefix, Table
 
+WRITES = writes("audits/*")
 KIND = dict(kind="gate", entry_point="audit.code.gate", timeout=60, queues=Queues())
 SWEEP = dict(name="x-audit", entry_point="audit.code.sweep", timeout=60)
 EVERY = Schedule(minutes=1, rule="audit", checks="it", without="nothing")
@@ -64,6 +69,22 @@ def test_a_mesh_has_the_kinds_and_the_options_of_its_capabilities() -> None:
     *_, level, strict = registry.of(table).options.values()
     assert (level.of(table.actors["a"]), strict.of(table.actors["a"]), strict.of(table.actors["g"])) == (4, False, True)
     assert "audit" not in {name.partition(".")[0] for name in sys.modules}
+
+
+def test_the_roles_of_actors_with_an_option_may_do_what_it_needs() -> None:
+    write(of(functions="(ActorFunction(**KIND),)", options="(LEVEL,)", option_needs="{'level': (WRITES,)}"))
+    table = to_table(load(f"{_MESH}  b: {{handler: shop.one, level: 3}}\n  g: {{kind: gate, level: 4}}\n"))
+    needs = {name: _needs(table, name) for name in ("a", "b", "g")}
+    assert {name: writes("audits/*").keys in found for name, found in needs.items()} == {
+        "a": False,
+        "b": False,
+        "g": True,
+    }
+
+
+def _needs(table: MeshTable, name: str) -> list[tuple[str, ...]]:
+    declared = registry.function_of(name, table).needs
+    return [need.keys for need in declared if isinstance(need, Objects) and need.when(table, name)]
 
 
 def test_the_schema_describes_them() -> None:
@@ -139,9 +160,9 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        ("1 / 0", "manifest.py:20 cannot be read: ZeroDivisionError: division by zero"),
-        ("exit(3)", "manifest.py:20 cannot be read: SystemExit: 3"),
-        ("def", "manifest.py:20 cannot be read: SyntaxError: invalid syntax (manifest.py, line 20)"),
+        ("1 / 0", "manifest.py:23 cannot be read: ZeroDivisionError: division by zero"),
+        ("exit(3)", "manifest.py:23 cannot be read: SystemExit: 3"),
+        ("def", "manifest.py:23 cannot be read: SyntaxError: invalid syntax (manifest.py, line 23)"),
         (
             "CAPABILITY = 3",
             "manifest.py cannot be read: TypeError: it has no CAPABILITY = Capability(…) (`asya.manifest`)",
@@ -188,6 +209,19 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
             "the option 'timeout': actors have a key of this name already, or it is no name; rename it",
         ),
         (of(options="(STRICT,)"), "the option 'strict': there is no kind 'gate'"),
+        (
+            of(option_needs="{'strict': (WRITES,)}"),
+            "the needs of the option 'strict': the capability declares no such option",
+        ),
+        (
+            of(options="(LEVEL,)", option_needs="{'level': (replace(WRITES, when=is_actor),)}"),
+            "the needs of the option 'level': they hold for actors with the option; leave `when` out",
+        ),
+        (
+            of(options="(LEVEL,)", option_needs="{'level': (Calls(calls=('iam:PassRole',), on=Resource.JOB_ROLES),)}"),
+            "the needs of the option 'level': only functions of the product may call the roles of job runs, passed to EMR "
+            "Serverless",
+        ),
         (
             of(calls="(ApiCall(**CALL),)"),
             "the call GET /api/v1/audits: should be answered by a function of the capability that Requests call; got 'x-audit'",

@@ -1,5 +1,7 @@
 """Needs become IAM statements: each word of the vocabulary, and what holds for all functions of all meshes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
@@ -27,6 +29,7 @@ from asya.needs import (
 )
 from asya.predicates import with_jobs
 from asya.protocol.mesh_table import Actor, MeshTable, Sink, SparkJob
+from asya.sidecar.options import KEEP_INPUT
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.needs import Place, declared_grants, function_grants, grants
@@ -165,6 +168,16 @@ def test_only_the_crew_and_the_api_send_ends(table: MeshTable) -> None:
 def sent(allowed: list[Grant]) -> set[str]:
     """The queues that may be sent to."""
     return {arn for grant in allowed if "sqs:SendMessage" in grant.actions for arn in grant.resources}
+
+
+@pytest.mark.rule("12.keep_input", "12.input.writers")
+@pytest.mark.parametrize("kind", registry.PRODUCT.actor_functions)
+def test_actors_of_every_kind_may_keep_their_inputs_if_the_mesh_file_says_so(kind: str) -> None:
+    for value in (True, False):
+        actor = Actor(kind=kind, options={KEEP_INPUT.key: value})
+        place = replace(PLACE, table=MeshTable(namespace="shop", actors={"keen": actor}))
+        allowed = [arn for grant in function_grants("keen", place) for arn in grant.resources]
+        assert any(arn.endswith("/hops/*") for arn in allowed) == value
 
 
 def test_every_word_of_the_vocabulary_is_used() -> None:

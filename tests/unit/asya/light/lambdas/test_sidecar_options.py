@@ -12,6 +12,7 @@ from asya.function.aws import clients
 from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, CircuitBreaker, Policy, Resiliency, Rule
+from asya.sidecar.options import KEEP_INPUT
 from asya.testing.dynamo.tables import Table
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
@@ -306,19 +307,19 @@ def test_12_inputs_are_kept_below_id_generation_and_position(world: MeshWorld) -
         payload["text"] = "changed"
         return payload
 
-    assert run(world, mutate, message(), keep_input=True) == []
+    assert run(world, mutate, message(), options={KEEP_INPUT.key: True}) == []
     assert world.s3.keys() == ["hops/env-1/0/1.json"]
     assert json.loads(world.s3.content("hops/env-1/0/1.json"))["payload"] == {"text": "hello"}
 
 
 def test_12_an_input_that_cannot_be_kept_keeps_the_message(world: MeshWorld) -> None:
     world.s3.fails = lambda operation, key: key.startswith("hops/")
-    assert run(world, never, message(), keep_input=True) == ["message-0"]
+    assert run(world, never, message(), options={KEEP_INPUT.key: True}) == ["message-0"]
 
 
 def test_12_what_does_not_reach_the_handler_is_not_kept(world: MeshWorld) -> None:
     late = message(status=status(deadline_at="2020-01-01T00:00:00Z"))
-    assert run(world, never, late, keep_input=True) == []
+    assert run(world, never, late, options={KEEP_INPUT.key: True}) == []
     assert world.s3.keys("hops/") == []
 
 

@@ -1,0 +1,51 @@
+"""Writes the keys of actors into docs/reference/mesh-file.md, from their declarations: `make generated`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from asya.registry import PRODUCT
+from asya_infra.mesh_file.capability_model import mesh_model
+from asya_infra.mesh_file.schema import schema_text
+from asya_infra.mesh_file.sections import descriptions, keys_of
+from docs_site.reference.tables import Schema, code, reference, table
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mesh-file.md"
+_BEGIN = "<!-- Written by `make generated`, from the declarations of the keys. -->\n"
+_END = "<!-- The end of what is written. -->\n"
+
+
+def with_keys(page: str) -> str:
+    """Return the page with the keys of actors as they are declared."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}\n{_keys()}\n{_END}{after}"
+
+
+def _keys() -> str:
+    document: Schema = json.loads(schema_text())
+    actor: Any = keys_of(mesh_model(PRODUCT))["actors"].type
+    section = actor.__args__[0].__args__[1]
+    texts = descriptions(section)
+    keys: dict[str, Schema] = document["$defs"]["ActorSection"]["properties"]
+    shared = document["$defs"]["ActorSettings"]["properties"]
+    rows = [
+        (code(key), _default(keys[key], document["$defs"]), texts[keys_of(section)[key].name].rstrip("."))
+        for key in sorted(keys, key=lambda each: each in shared)
+    ]
+    return "\n".join(table(("key", "default", "meaning"), rows)).rstrip() + "\n"
+
+
+def _default(value: Schema, definitions: dict[str, Schema]) -> str:
+    """Return the default as the mesh file has it; that of a section are its own defaults."""
+    if section := reference(value):
+        own = {key: each["default"] for key, each in definitions[section]["properties"].items() if each.get("default")}
+        return f"`{{{', '.join(f'{key}: {each}' for key, each in own.items())}}}`" if own else "none"
+    default = value.get("default")
+    if isinstance(default, bool | int):
+        return json.dumps(default)
+    return f"`{default}`" if isinstance(default, str) else "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_keys(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
