@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from asya.protocol import headers
 from asya.protocol.envelope import Envelope
-from asya.protocol.mesh_table import Actor
+from asya.protocol.mesh_table import FAIR_BY_OWNER, Actor
 
 MESSAGE_BYTES = 1024 * 1024
 # SQS counts more than the body.
@@ -67,15 +68,19 @@ _GROUP = re.compile(r"[!-~]{1,128}")
 
 
 def queue_group(envelope: Envelope, target: Actor) -> str | None:
-    """The tenant of a message on the target's queue: the value of its `fair_by` header.
+    """The tenant of a message on the target's queue: who started the task, or the value of the header that `fair_by` names.
 
     A digest replaces a value that SQS refuses, so no header value blocks an envelope.
     """
     if target.fair_by is None:
         return None
-    value = envelope.header(target.fair_by)
-    if value is None or value == "":
-        return None
-    if isinstance(value, str) and _GROUP.fullmatch(value):
-        return value
-    return hashlib.sha256(bytes(envelope.headers[target.fair_by])).hexdigest()
+    # A raw message has no other proof than its sender, which is its owner.
+    names = (headers.TENANT, headers.OWNER) if target.fair_by == FAIR_BY_OWNER else (target.fair_by,)
+    for name in names:
+        value = envelope.header(name)
+        if value is None or value == "":
+            continue
+        if isinstance(value, str) and _GROUP.fullmatch(value):
+            return value
+        return hashlib.sha256(bytes(envelope.headers[name])).hexdigest()
+    return None

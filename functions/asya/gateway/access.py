@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import UNSET
 
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
@@ -80,6 +81,8 @@ class AccessRules:
     def __init__(self, table: MeshTable, account: str, region: str) -> None:
         self._account = account
         self._roles = mesh_roles(table, region)
+        self._has_tenants = table.is_fair_by_owner
+        self._tenant_claim = None if table.gateway.tenant_claim is UNSET else table.gateway.tenant_claim
         claims = [(operator, operator_claim(operator)) for operator in table.operators]
         self._names_operators = bool(claims)
         self._operators = tuple(_as_pattern(_without_path(operator)) for operator, claim in claims if claim is None)
@@ -103,6 +106,20 @@ class AccessRules:
             principal=identity.user_id.partition(":")[0],
             is_operator=not is_of_mesh and (not self._names_operators or self._is_named(identity.arn)),
         )
+
+    def tenant(self, identity: IamIdentity | TokenIdentity | None) -> str:
+        """The tenant of the tasks that a caller starts: the claim that the mesh file names, or the principal.
+
+        Empty without a caller, and in a mesh that asks for none. A token without the claim, or with several values, is a
+        tenant of its own. No principal begins as a claim does.
+        """
+        if identity is None or not self._has_tenants:
+            return ""
+        if isinstance(identity, TokenIdentity) and self._tenant_claim is not None:
+            values = identity.claims.get(self._tenant_claim, ())
+            if len(values) == 1:
+                return f"claim:{values[0]}#{identity.issuer}"
+        return self.caller(identity).principal
 
     def _is_named(self, arn: str) -> bool:
         return _matches(self._operators, {arn, _role_arn(arn)})

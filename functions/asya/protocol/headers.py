@@ -22,6 +22,8 @@ MESH_VERSION = "x-asya-mesh-version"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 OWNER = "x-asya-owner"
+# Who started the task, for actors that serve owners in turns (`protocol §3.tenant`).
+TENANT = "x-asya-tenant"
 # The tool that started the task or its root: a label for people, on which nothing depends (`protocol §3`).
 TOOL = "x-asya-tool"
 TOOL_LIMIT = 128  # characters

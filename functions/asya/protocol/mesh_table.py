@@ -165,6 +165,10 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     statement: dict[str, object] | None = None
 
 
+FAIR_BY_OWNER = "owner"
+"""The value of `fair_by` for the tenant that the mesh has proved. Any other one names a header, which callers write."""
+
+
 class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an actor that its function reads. `defaults` of the mesh file may set them for all actors."""
 
@@ -190,8 +194,9 @@ class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     validate: bool = True
     """Whether received envelopes are validated. `false` only for `kind: end`."""
     fair_by: Annotated[str, Meta(min_length=1)] | None = None
-    """The header that names the tenant. Its value becomes the SQS `MessageGroupId`, so one tenant does not delay the others.
-    The runs of a heavy actor take the tenants in turns."""
+    """`owner`: who started the task is its tenant, as the gateway or the trigger has proved, or [a claim](#jwt) of the token.
+    Any other value names a header, which who starts the task writes, so tenants can forge it. The tenant becomes the SQS
+    `MessageGroupId`, so one tenant does not delay the others. The runs of a heavy actor take the tenants in turns."""
 
 
 class Actor(ActorOptions, frozen=True, kw_only=True):
@@ -303,6 +308,8 @@ class Gateway(GatewayOptions, frozen=True, kw_only=True):
     """The limits of the gateway, and the groups of calls that callers may make with a token (JWT)."""
 
     token_calls: tuple[str, ...] = ()
+    # Absent in a mesh whose tenants are its callers.
+    tenant_claim: str | UnsetType = UNSET
 
 
 class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
@@ -390,6 +397,11 @@ class MeshTable(MeshLimits, frozen=True, kw_only=True):
     def has_callbacks(self) -> bool:
         """Whether links answer the pauses of an actor."""
         return any(actor.pause is not None and actor.pause.callback for actor in self.actors.values())
+
+    @property
+    def is_fair_by_owner(self) -> bool:
+        """Whether an actor serves owners in turns, so that envelopes name theirs."""
+        return any(actor.fair_by == FAIR_BY_OWNER for actor in self.actors.values())
 
     @property
     def webhooks(self) -> dict[str, Webhook]:

@@ -123,6 +123,8 @@ class JwtSection(Struct, frozen=True, kw_only=True):
     """The accepted audiences (`aud`, or `client_id`)."""
     calls: Annotated[tuple[Group, ...], Meta(min_length=1)] = get_args(Group)
     """The groups of calls that accept tokens."""
+    tenant: Annotated[str, Meta(pattern=r"^[^=*#]{1,128}$")] | None = None
+    """The claim that names the tenant of a caller's tasks, for actors with `fair_by: owner`; by default each subject is one."""
 
 
 class GatewaySection(GatewayOptions, frozen=True, kw_only=True):

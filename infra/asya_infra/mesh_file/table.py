@@ -90,6 +90,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         gateway=table.Gateway(
             **shared_fields(table.GatewayOptions, mesh.gateway),
             token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
+            tenant_claim=(mesh.gateway.jwt.tenant if mesh.gateway.jwt is not None else None) or UNSET,
         ),
         spark=_application(mesh, is_existing=bool(existing_application or mesh.spark.application.id)),
         retention=_retention(mesh),

@@ -210,7 +210,7 @@ def _heavy(
         resiliency=structs.replace(light.resiliency, circuit_breaker=None),
         deduplicate=False,
         options=UNSET,
-        fair_by=Random(f"fair {random.getstate()}").choice((None, None, "tenant")),  # see parallel
+        fair_by=Random(f"fair {random.getstate()}").choice((None, None, "tenant", "owner")),  # see parallel
     )
     repertoire = tuple(behavior for behavior in program.repertoire if behavior != "split" or shape == "payload")
     program = replace(program, is_nondeterministic=True, timeout=actor.timeout, repertoire=repertoire)

@@ -202,12 +202,17 @@ def _list(positions: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayStart:
-    """The new values of a replay: its id, its start, its address for reports, and 16 hexadecimal digits for its trace."""
+    """The new values of a replay: its id, its start, its address for reports, and 16 hexadecimal digits for its trace.
+
+    Attributes:
+        tenant: who replays, for actors that serve tenants in turns; empty if nobody asks.
+    """
 
     envelope_id: str
     at: datetime
     gateway_url: str
     span: str
+    tenant: str = ""
 
 
 def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, repeats_set: bool = False) -> Envelope:
@@ -240,6 +245,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
     ).with_headers(
         {
             headers.REPLAY_OF: stored.id,
+            headers.TENANT: start.tenant or None,
             headers.GATEWAY_URL: start.gateway_url,
             headers.MESH_VERSION: mesh.version or None,
             headers.TRACEPARENT: str(hop_context(None, start.envelope_id, start.span)),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request
 from asya.tasks.starts.submission import Origin
 
@@ -16,10 +17,12 @@ class Origins:
         gateway_url: the base URL for reports: the API for signed calls, also if the request came through the API for tokens.
             None: the API that received the request.
         new_span: creates a span id of 16 hexadecimal digits.
+        access: says who a caller is.
     """
 
     gateway_url: str | None
     new_span: Callable[[], str]
+    access: AccessRules
 
     def takes_tokens(self, request: Request) -> bool:
         """Whether a request came through the API for tokens; the calls of the other API are signed."""
@@ -35,4 +38,5 @@ class Origins:
             span=self.new_span(),
             traceparent=request.headers.get("traceparent"),
             tracestate=request.headers.get("tracestate"),
+            tenant=self.access.tenant(request.identity),
         )

@@ -81,7 +81,7 @@ class ApiParts:
         self.new_span: Callable[[], str] = own.environment.new_span
         self.warn: Callable[..., None] = own.warn
         self.access = AccessRules(settings.table, settings.account, settings.region)
-        self.origins = Origins(settings.gateway_url, own.environment.new_span)
+        self.origins = Origins(settings.gateway_url, own.environment.new_span, self.access)
         self.store: TaskStore = stored.store
         self.tasks = stored.tasks
         self.lists = build_lists(stored)

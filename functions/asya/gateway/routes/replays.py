@@ -161,11 +161,12 @@ class ReplayRoutes:
             key=key,
         )
         gateway_url = self.gateway_url or request.base_url
+        tenant = self.access.tenant(request.identity)
         origin = set_replay.origin_of_set(envelope, self.mesh)
         if self.set_replays is not None and origin is not None:
 
             def compose_repeat(task_id: str, created_at: datetime) -> FirstMessage:
-                start = ReplayStart(task_id, created_at, gateway_url, self.new_span())
+                start = ReplayStart(task_id, created_at, gateway_url, self.new_span(), tenant)
                 return self._composed(set_replay.repeating_envelope(origin, self.mesh, start))
 
             return Response(201, self.set_replays.start(replay_request, call, origin, compose_repeat, now))
@@ -178,7 +179,7 @@ class ReplayRoutes:
             raise settled_error(old_id, task.resolution)  # before a large payload is stored again
 
         def compose(task_id: str, created_at: datetime) -> FirstMessage:
-            start = ReplayStart(task_id, created_at, gateway_url, self.new_span())
+            start = ReplayStart(task_id, created_at, gateway_url, self.new_span(), tenant)
             return self._composed(replay.replay_envelope(envelope, self.mesh, start))
 
         start = self.starts.start if task is not None else self.starts.start_without_record

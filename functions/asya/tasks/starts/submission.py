@@ -52,12 +52,14 @@ class Origin:
         gateway_url: the base URL of the API for reports.
         span: the span id for the trace, 16 hexadecimal digits.
         traceparent, tracestate: the trace headers of the request, if present.
+        tenant: who starts the task, for actors that serve tenants in turns; empty if nobody asks.
     """
 
     gateway_url: str
     span: str
     traceparent: str | None = None
     tracestate: str | None = None
+    tenant: str = ""
 
 
 def read_submission(body: bytes, actor: str | None, mesh: MeshTable) -> Submission:
@@ -108,6 +110,7 @@ def first_envelope(
         {
             header_names.GATEWAY_URL: origin.gateway_url,
             header_names.MESH_VERSION: version or None,
+            header_names.TENANT: origin.tenant or None,
             header_names.TOOL: submission.tool,
             header_names.TRACEPARENT: str(hop_context(callers, envelope_id, origin.span)),
             header_names.TRACESTATE: origin.tracestate if callers is not None else None,

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from asya.gateway.access import operator_claim
 from asya.protocol import names
+from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
@@ -125,6 +126,8 @@ def check_callers(context: Context) -> Iterator[Finding]:
     if jwt is not None:
         if (problem := _issuer_problem(jwt.issuer)) is not None:
             yield ("gateway", "jwt", "issuer"), problem
+        if jwt.tenant is not None and FAIR_BY_OWNER not in (each.fair_by for each in context.mesh.actors.values()):
+            yield ("gateway", "jwt", "tenant"), "is for actors with fair_by: owner, and the mesh has none"
         for number, audience in enumerate(jwt.audience):
             if not audience.strip():
                 yield ("gateway", "jwt", "audience", number), "should not be empty"

@@ -1,10 +1,12 @@
 """protocol §13: roles of the mesh, operators, owners and other callers."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity
 from asya.protocol import names
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 
 ACCOUNT = "123456789012"
 ACTORS = {"inspect-dataset": Actor(kind="handler"), "count": Actor(kind="spark"), "x-sink": Actor(kind="crew")}
@@ -158,3 +160,43 @@ def test_with_operators_named_by_claim_no_signer_is_an_operator() -> None:
         .caller(IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/a=b", "AIDAX"))
         .is_operator
     )
+
+
+def tenants(claim: str | None) -> AccessRules:
+    """The rules of a mesh that serves owners in turns."""
+    actors = {**ACTORS, "count": Actor(kind="spark", fair_by="owner")}
+    gateway = Gateway() if claim is None else Gateway(tenant_claim=claim)
+    return AccessRules(MeshTable(namespace="flights", actors=actors, gateway=gateway), ACCOUNT, "us-east-1")
+
+
+@pytest.mark.rule("13.tenant")
+@pytest.mark.parametrize(
+    ("claim", "identity", "expected"),
+    [
+        (None, USER, "AIDAALICE"),
+        (None, bearer(org="acme"), f"jwt:alice#{ISSUER}"),
+        ("org", USER, "AIDAALICE"),
+        ("org", bearer(org="acme"), f"claim:acme#{ISSUER}"),
+        ("org", bearer("bob", org="acme"), f"claim:acme#{ISSUER}"),
+        ("org", bearer(), f"jwt:alice#{ISSUER}"),
+        ("org", bearer(org=("acme", "other")), f"jwt:alice#{ISSUER}"),
+        ("org", bearer(tenant="acme"), f"jwt:alice#{ISSUER}"),
+        ("org", None, ""),
+    ],
+)
+def test_13_the_tenant_is_what_was_proved(
+    claim: str | None, identity: IamIdentity | TokenIdentity | None, expected: str
+) -> None:
+    assert tenants(claim).tenant(identity) == expected
+
+
+@pytest.mark.rule("13.tenant")
+@given(value=st.text(max_size=40), subject=st.text(max_size=40))
+def test_13_no_claim_is_the_tenant_of_a_subject_or_signer(value: str, subject: str) -> None:
+    claimed = tenants("org").tenant(bearer("eve", org=value))
+    assert claimed != tenants("org").tenant(bearer(subject))
+    assert claimed != tenants("org").tenant(IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/x", value))
+
+
+def test_a_mesh_that_asks_for_no_tenant_has_none() -> None:
+    assert rules().tenant(USER) == ""

@@ -57,7 +57,8 @@ class OccurrenceStarts:
             self.services.telemetry.log.info("the trigger is off", trigger=occurrence.trigger, key=occurrence.key)
             return
         submission = submission_of(trigger, occurrence.payload, mesh, validate)
-        origin = Origin(gateway_url=self.services.settings.gateway_url or "", span=self.new_span())
+        tenant = occurrence.owner if mesh.is_fair_by_owner else ""
+        origin = Origin(gateway_url=self.services.settings.gateway_url or "", span=self.new_span(), tenant=tenant)
         compose = first_message(submission, origin, mesh)
         key = IdempotencyKey(occurrence.owner, occurrence.key, "")
         self._note_at_slot(occurrence)

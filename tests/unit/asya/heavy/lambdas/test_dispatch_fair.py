@@ -70,3 +70,16 @@ def test_a_table_without_an_answer_keeps_the_messages(world: HeavyWorld, monkeyp
         world.enqueue()
 
     assert world.items("PENDING#") == []
+
+
+@pytest.mark.rule("10.fair", "3.tenant")
+def test_10_with_owner_nobody_fills_the_round_of_another_tenant(world: HeavyWorld) -> None:
+    """Eve names Alice in each header that a caller may write."""
+    world.table = with_tenants("owner")
+    for number in range(6):
+        world.send(f"e{number}", headers={"x-asya-tenant": "EVE", "owner": "ALICE", "tenant": "ALICE"})
+        world.enqueue()
+    world.send("a0", headers={"x-asya-tenant": "ALICE"})
+    world.enqueue()
+
+    assert runs(world) == [["a0", "e0", "e1"], ["e2", "e3", "e4"], ["e5"]]

@@ -32,6 +32,7 @@ MESH = MeshTable(
         "x-pause": Actor(kind="pause"),
     },
 )
+FAIR = replace(MESH, actors={**MESH.actors, "inspect": Actor(kind="handler", fair_by="owner")})
 ORIGIN = Origin(gateway_url="https://api.example", span="00f067aa0ba902b7")
 
 
@@ -196,3 +197,17 @@ def test_an_override_to_an_unknown_actor_is_not_found() -> None:
     with pytest.raises(ApiError) as caught:
         read({"headers": {"x-asya-route-override": {"inspect": "x-sink"}}})
     assert caught.value.status == 404
+
+
+@pytest.mark.rule("3.tenant")
+@pytest.mark.parametrize("name", ["x-asya-tenant", "X-Asya-Tenant", "x-asya-owner", "owner", "tenant"])
+def test_3_a_caller_names_no_tenant_but_itself(name: str) -> None:
+    """Eve writes Alice's name into each header that a tenant could be read from."""
+    eve = Origin(gateway_url="https://api.example", span="00f067aa0ba902b7", tenant="AIDAEVE")
+    message = first_message(read({"headers": {name: "AIDAALICE"}}), eve, FAIR)("t-1", at(0))
+    assert message.delivery.group == "AIDAEVE"
+    assert message.envelope.header("x-asya-tenant") == "AIDAEVE"
+
+
+def test_without_a_tenant_the_envelope_has_no_header_more() -> None:
+    assert "x-asya-tenant" not in first({"headers": {"x-asya-tenant": "AIDAALICE"}})["headers"]
