@@ -12,6 +12,7 @@ import typer
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unreadable, unwritable
 from asya_cli.options import JsonLines, MeshOptions, selects_mesh
+from asya_cli.output.files import whole_file
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
 
@@ -81,13 +82,8 @@ def get(
         if file is None or str(file) == "-":
             _print(body)
             return
-        draft = file.with_name(f".{file.name}.part")
-        try:
-            with draft.open("wb") as output:
-                shutil.copyfileobj(body, output)
-            draft.replace(file)
-        finally:
-            draft.unlink(missing_ok=True)
+        with whole_file(file) as output:
+            shutil.copyfileobj(body, output)
     except OSError as error:
         if file is None or str(file) == "-":
             raise

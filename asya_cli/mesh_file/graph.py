@@ -11,6 +11,7 @@ from asya_cli.errors import CommandError
 from asya_cli.json_input import unwritable
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_MESH, MeshFile
+from asya_cli.output.files import whole_file
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def graph(
         echo(text.removesuffix("\n"))
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        with whole_file(output) as file:
+            file.write(text.encode())
     except OSError as error:
         raise unwritable(output, error) from error
     echo(f"{output} shows {loaded.namespace}", err=True)

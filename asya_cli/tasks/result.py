@@ -12,6 +12,7 @@ from asya.client.events import TERMINAL
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unwritable
 from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
+from asya_cli.output.files import whole_file
 from asya_cli.output.text import echo, write_exact
 from asya_cli.tasks.records import awaited_task, envelope_of, exit_code, no_task, status_of
 
@@ -51,7 +52,8 @@ def result(
         write_exact(body)
     else:
         try:
-            output.write_bytes(body)
+            with whole_file(output) as file:
+                file.write(body)
         except OSError as error:
             raise unwritable(output, error) from error
         echo(f"{stored.uri} → {output}", err=True)

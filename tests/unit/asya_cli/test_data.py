@@ -131,6 +131,20 @@ def test_1_an_object_of_any_key_is_listed_and_read(bucket: Any) -> None:
     assert len(run("ls").stdout.splitlines()) == 5
 
 
+@pytest.mark.parametrize("plant", [os.symlink, os.link])
+@pytest.mark.parametrize("name", [".b.txt.part", "b.txt"])
+def test_a_planted_link_leads_nowhere(bucket: Any, tmp_path: Path, plant: Any, name: str) -> None:
+    """Another user of the machine has made it in a shared folder, such as /tmp."""
+    bucket.put_object(Bucket="bucket", Key="data/raw/b.txt", Body=b"whale")
+    own = tmp_path / "own"
+    own.write_text("keys")
+    plant(own, tmp_path / name)
+    assert run("get", "raw/b.txt", str(tmp_path / "b.txt")).exit_code == 0
+    assert own.read_text() == "keys"
+    assert (tmp_path / "b.txt").read_bytes() == b"whale"
+    assert {each.name for each in tmp_path.iterdir()} <= {"own", "b.txt", name}
+
+
 @pytest.mark.parametrize("folder", [".", "..", "/"])
 def test_a_folder_is_no_file_to_write(bucket: Any, folder: str) -> None:
     bucket.put_object(Bucket="bucket", Key="data/raw/a.txt", Body=b"whale")
