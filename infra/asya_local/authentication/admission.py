@@ -12,8 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from urllib.parse import unquote
 
-from asya_local.authentication.signatures import HttpCall, Signature, SignatureError, check_signature, read_signature
+from asya_local.authentication.signatures import (
+    HttpCall,
+    Signature,
+    SignatureError,
+    check_signature,
+    named_payload,
+    read_signature,
+)
 
 SECRET_HEADER = "x-asya-local-secret"
 SECRET_VARIABLE = "ASYA_LOCAL_SECRET"
@@ -23,8 +31,13 @@ SNAPSHOT_PATH = "/_local/snapshot"
 """Of MiniStack's process: saves its state."""
 
 _HOST = re.compile(r"(127\.0\.0\.1|([a-z0-9-]+\.)*localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
-_CALLBACKS = ("/_ministack/cfn-response/", "/_ministack/cfn-signal/")
+_CALLBACK = re.compile(r"/_ministack/cfn-(response|signal)/[A-Za-z0-9_-]{16,}")
 """Custom resources answer here. The rest of the path is random, and known to the function alone."""
+_API_PATH = "/_aws/execute-api/"
+LARGEST_API_BODY = 10 * 1024 * 1024
+"""As API Gateway has it."""
+LARGEST_BODY = 20 * 1024 * 1024
+"""Of a body that has to be read before its signature can be checked. DynamoDB takes 16 MiB, other services less."""
 
 
 class Entry(Enum):
@@ -57,8 +70,8 @@ def admit(call: HttpCall, path: str, secret: str, *, is_api: bool = False) -> En
     """
     if refusal := refuse_foreign(call, is_api=is_api):
         return refusal
-    if path.startswith("/_") and not path.startswith("/_aws/execute-api/"):
-        if call.method == "PUT" and path.startswith(_CALLBACKS):
+    if any(_is_internal(each) for each in _readings(path)):
+        if call.method == "PUT" and _CALLBACK.fullmatch(path) and path == call.raw_path:
             return Entry.NONE
         return Entry.SECRET if has_secret(call, secret) else refuse_internal(path)
     try:
@@ -68,6 +81,42 @@ def admit(call: HttpCall, path: str, secret: str, *, is_api: bool = False) -> En
     if not is_signed and not is_api:
         return Refusal("MissingAuthenticationToken", "Missing Authentication Token: sign with the key of local.json.")
     return Entry.SIGNATURE if is_signed else Entry.NONE
+
+
+def _is_internal(path: str) -> bool:
+    return path.startswith("/_") and not path.startswith(_API_PATH)
+
+
+def _readings(path: str) -> tuple[str, ...]:
+    """Return what a path may be read as: as it is, decoded once more, and each without `.`, `..` and empty segments.
+
+    A reader behind this door may normalize what this one does not, so a path is internal if any reading of it is.
+    """
+    texts = (path, unquote(path))
+    return tuple(reading for text in texts for reading in (text, _plain(text.replace("\\", "/"))))
+
+
+def _plain(path: str) -> str:
+    segments: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            del segments[-1:]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    return "/" + "/".join(segments) + ("/" if path.endswith("/") and segments else "")
+
+
+def body_limit(call: HttpCall, signature: Signature | None, *, is_api: bool) -> int | None:
+    """Return how many bytes a body may have; None if its sender is known already.
+
+    Args:
+        call: The request.
+        signature: Its signature, as far as the headers prove it; None of a request without one.
+        is_api: Whether the request calls an HTTP API.
+    """
+    if signature is None or is_api:
+        return LARGEST_API_BODY
+    return LARGEST_BODY if named_payload(signature, call) is None else None
 
 
 def refuse_foreign(call: HttpCall, *, is_api: bool = False) -> Refusal | None:
@@ -105,8 +154,15 @@ SecretKeys = Callable[[Signature], str | Refusal]
 """Returns the secret key of a signature's access key and session token, or why there is none."""
 
 
-def authenticate(call: HttpCall, body: bytes, secret_keys: SecretKeys, now: datetime) -> Signature | Refusal:
-    """Return the checked signature of a request, or why the request is not from the holder of its key."""
+def authenticate(call: HttpCall, body: bytes | None, secret_keys: SecretKeys, now: datetime) -> Signature | Refusal:
+    """Return the checked signature of a request, or why the request is not from the holder of its key.
+
+    Args:
+        call: The request.
+        body: Its body; None before it is read, which is as much as the headers prove.
+        secret_keys: Returns the secret key of a signature.
+        now: The time.
+    """
     try:
         signature = read_signature(call)
         if signature is None:

@@ -80,6 +80,7 @@ from asya_local.authentication.admission import (  # noqa: E402
     Refusal,
     admit,
     authenticate,
+    body_limit,
 )
 from asya_local.authentication.signatures import HttpCall, Signature  # noqa: E402
 
@@ -219,14 +220,24 @@ async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send:
     is_api = front._parse_execute_api_url(call.headers.get("host", ""), path) is not None
     answer: Entry | Signature | Refusal = admit(call, path, secret, is_api=is_api)
     if answer is Entry.SIGNATURE:
-        body, receive = await _buffered(receive)
-        answer = authenticate(call, body, _secret_key, datetime.now(UTC))
+        answer = authenticate(call, None, _secret_key, datetime.now(UTC))
+    if isinstance(answer, Signature) or answer is Entry.NONE:
+        # A stranger's body is not kept: what the headers prove is checked before it, and the rest has a limit.
+        signature = answer if isinstance(answer, Signature) else None
+        read = await _buffered(receive, call, body_limit(call, signature, is_api=is_api))
+        if read is None:
+            await _respond(send, _api_error(413, "Request Too Long"))
+            return
+        body, receive = read
+        if signature is not None:
+            answer = authenticate(call, body, _secret_key, datetime.now(UTC))
     if isinstance(answer, Refusal):
         await _respond(send, _forbidden(answer, call, path, is_api=is_api))
         return
     if answer is Entry.SECRET and path == CALLER_PATH:
-        body, _ = await _buffered(receive)
-        await _respond(send, _json(200, _caller(json.loads(body))))
+        read = await _buffered(receive, call, None)
+        assert read is not None, "the body has no limit"
+        await _respond(send, _json(200, _caller(json.loads(read[0]))))
         return
     if answer is Entry.SECRET and path == SNAPSHOT_PATH:
         await asyncio.to_thread(snapshot["save"], snapshot_folder(), front, persistence, s3)
@@ -253,11 +264,18 @@ def _http_call(scope: dict[str, Any]) -> HttpCall:
     return HttpCall(scope["method"], raw_path.decode("latin-1"), query, headers)
 
 
-async def _buffered(receive: Any) -> tuple[bytes, Any]:
-    """Return the body of a request, and a channel that yields its messages again."""
+async def _buffered(receive: Any, call: HttpCall, limit: int | None) -> tuple[bytes, Any] | None:
+    """Return the body of a request, and a channel that yields its messages again; None if the body has more bytes."""
+    told = call.headers.get("content-length", "")
+    if limit is not None and told.isdecimal() and int(told) > limit:
+        return None
     messages = [await receive()]
+    size = len(messages[-1].get("body", b""))
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False):
         messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
+        if limit is not None and size > limit:
+            return None
     body = b"".join(message.get("body", b"") for message in messages)
     messages.reverse()
 

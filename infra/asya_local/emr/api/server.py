@@ -12,6 +12,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
+_LARGEST_BODY = 1024 * 1024  # bytes; read before its signature can be checked
 _RUN_PAGE = re.compile(r"/_local/runs/\w+", re.ASCII)
 
 
@@ -101,7 +103,11 @@ class EmrServer:
             raise refused(answer.code, answer.message)
 
     def _api(self, request: Request) -> Response:
-        content = request.get_data(cache=True)
+        request.max_content_length = _LARGEST_BODY
+        try:
+            content = request.get_data(cache=True)
+        except RequestEntityTooLarge:
+            raise ServiceError("ValidationException", "The request is too large", 413) from None
         signed = SignedRequest(request.method, _target(request), _headers(request), content)
         caller = self._iam.authenticate(signed)
         call = parse_request(request)

@@ -1,23 +1,31 @@
 """Decides which requests enter a local cloud."""
 
-from datetime import UTC, datetime
+import posixpath
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asya_local.authentication.admission import (
+    LARGEST_API_BODY,
+    LARGEST_BODY,
     SECRET_HEADER,
     Refusal,
     admit,
     authenticate,
+    body_limit,
     opens_page,
     page_token,
     refuse_foreign,
 )
-from asya_local.authentication.signatures import HttpCall, Signature
+from asya_local.authentication.signatures import HttpCall, Signature, read_signature
 from tests.unit.asya_local.authentication.test_signatures import KEY, SECRET, sign
 
 OWN = "5" * 64
 HOST = "127.0.0.1:4566"
+TOKEN = "5d1f0c3e-8f0b-4a1e-9d52-3f1b6c0a7e21"
 
 
 def call(method: str = "GET", path: str = "/", query: str = "", **headers: str) -> HttpCall:
@@ -71,8 +79,71 @@ def test_an_empty_secret_opens_nothing_by_a_missing_header() -> None:
 
 
 def test_custom_resources_answer_at_a_random_path() -> None:
-    assert code(call("PUT", "/_ministack/cfn-response/5d1f")) == "none"
-    assert code(call("GET", "/_ministack/cfn-response/5d1f")) == "AccessDenied"
+    for kind in ("response", "signal"):
+        assert code(call("PUT", f"/_ministack/cfn-{kind}/{TOKEN}")) == "none"
+        assert code(call("GET", f"/_ministack/cfn-{kind}/{TOKEN}")) == "AccessDenied"
+
+
+DETOURS = ["..", "%2e%2e", ".%2E", "%252e%252e", "..%2f", "%2f", "/", ".", "%5c", "..\\", "//", "", "reset", "5d1f"]
+
+
+@given(
+    start=st.sampled_from(
+        ["/_ministack/cfn-response/", "/_ministack/cfn-signal/", "/_aws/execute-api/", "/", "//", "/a/"]
+    ),
+    middle=st.lists(st.sampled_from([*DETOURS, "_ministack", "_aws", "_local", "a", "5" * 36]), max_size=5),
+    end=st.sampled_from(
+        ["reset", "_ministack/reset", "%5fministack/reset", "_local/snapshot", "..%2f_ministack%2freset"]
+    ),
+    method=st.sampled_from(["PUT", "GET", "POST"]),
+)
+def test_no_detour_leads_to_an_internal_path(start: str, middle: list[str], end: str, method: str) -> None:
+    """Whatever the reader behind the door makes of a path: decodes it again, or removes its dots and empty segments."""
+    raw = start + "".join(f"{each}/" for each in middle) + end
+    path = unquote(raw)
+    answer = admit(HttpCall(method, raw, "", {"host": HOST}), path, OWN, is_api=path.startswith("/_aws/execute-api/"))
+    readings = {path, unquote(path), posixpath.normpath(path), posixpath.normpath(unquote(path).replace("\\", "/"))}
+    readings |= {f"/{each.lstrip('/')}" for each in readings}
+    if any(each.startswith("/_") and not each.startswith("/_aws/execute-api/") for each in readings):
+        assert isinstance(answer, Refusal), raw
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/_ministack/cfn-response/../reset", "/_ministack/cfn-response/%2e%2e/reset", "/_ministack/cfn-response//reset",
+     "/_ministack/cfn-signal/..%2freset", "/_ministack/cfn-response/", "/_ministack/cfn-response/5d1f/../../reset"],
+)  # fmt: skip
+def test_an_answer_has_a_token_and_nothing_else(path: str) -> None:
+    assert isinstance(admit(HttpCall("PUT", path, "", {"host": HOST}), unquote(path), OWN), Refusal)
+
+
+@pytest.mark.parametrize("path", ["/bucket/a..b/c", "/bucket/a//b", "/bucket/x/../y", "/bucket/%2e%2e", "/bucket/_a/b"])
+def test_keys_of_objects_may_have_dots_and_empty_segments(path: str) -> None:
+    assert code(sign("s3", "GET", path)) == "signature"
+
+
+def test_a_body_of_nobody_known_has_a_limit() -> None:
+    """The headers of S3 say what of a body is signed; those of other services do not."""
+    s3, sqs = sign("s3", "PUT", "/bucket/a", x_amz_content_sha256="UNSIGNED-PAYLOAD"), sign()
+    assert body_limit(s3, read_signature(s3), is_api=False) is None
+    assert body_limit(sqs, read_signature(sqs), is_api=False) == LARGEST_BODY
+    assert body_limit(sqs, read_signature(sqs), is_api=True) == LARGEST_API_BODY
+    assert body_limit(call(), None, is_api=True) == LARGEST_API_BODY
+    assert body_limit(call("PUT"), None, is_api=False) == LARGEST_API_BODY
+
+
+def test_headers_prove_what_they_can_before_the_body_is_read() -> None:
+    now = datetime.now(UTC)
+    s3 = sign("s3", "PUT", "/bucket/a", b"body")
+    assert isinstance(authenticate(s3, None, lambda _: SECRET, now), Signature)
+    assert isinstance(authenticate(s3, b"body", lambda _: SECRET, now), Signature)
+    for refused in (
+        authenticate(s3, None, lambda _: "wrong", now),
+        authenticate(s3, b"other", lambda _: SECRET, now),
+        authenticate(sign(), None, lambda _: Refusal("UnrecognizedClientException", "unknown"), now),
+        authenticate(sign(), None, lambda _: SECRET, now + timedelta(hours=1)),
+    ):
+        assert isinstance(refused, Refusal)
 
 
 def test_services_take_signed_requests_and_apis_decide_for_themselves() -> None:

@@ -4,6 +4,7 @@ import base64
 import json
 import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import jwt
@@ -63,6 +64,27 @@ server = runpy.run_path(sys.argv[1])
 server["_patch_ministack"]("secret")
 from ministack.core import iam_actions
 print(json.dumps([iam_actions.dynamodb_service_context(body.encode()) for body in json.load(sys.stdin)]))
+"""
+BODIES = """
+import asyncio, json, os, runpy, sys
+os.environ |= {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "right", "MINISTACK_ACCOUNT_ID": "000000000000"}
+os.environ |= {"GATEWAY_PORT": "4566"}
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+CHUNK = b"x" * 1024 * 1024
+async def serve(method, path, headers):
+    read, sent = 0, []
+    async def receive():
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": CHUNK, "more_body": read < 399}
+    async def send(message):
+        sent.append(message)
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+             "headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+    await server["behind_tls"](scope, receive, send, secret="secret")
+    return [read, sent[0]["status"]]
+print(json.dumps([asyncio.run(serve(*case)) for case in json.load(sys.stdin)]))
 """
 KEY, OTHER = new_key(), new_key()
 ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
@@ -215,3 +237,33 @@ def test_a_search_of_a_log_group_needs_what_aws_asks_for() -> None:
         ],
     )
     assert found == [f"{groups}:/aws/lambda/a:*", "*", "arn:aws:kinesis:eu-central-1:1:stream/s"]
+
+
+def signed_headers(service: str, key: str, **more: str) -> dict[str, str]:
+    """The headers of a signature of now whose value is wrong."""
+    moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    scope = f"{key}/{moment[:8]}/us-east-1/{service}/aws4_request"
+    authorization = (
+        f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={'0' * 64}"
+    )
+    return {"host": "127.0.0.1:4566", "x-amz-date": moment, "authorization": authorization} | more
+
+
+def test_a_stranger_fills_no_memory() -> None:
+    """399 MB, in chunks of one: how many are read, and the status."""
+    host = {"host": "127.0.0.1:4566"}
+    token = "5d1f0c3e-8f0b-4a1e-9d52-3f1b6c0a7e21"
+    cases: list[tuple[str, str, dict[str, str]]] = [
+        ("PUT", "/bucket/a", signed_headers("s3", "AKIDOFNOBODY")),
+        ("POST", "/", signed_headers("sqs", "AKIDOFNOBODY")),
+        ("PUT", "/bucket/a", signed_headers("s3", "AKIDEXAMPLE", **{"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})),
+        ("POST", "/", signed_headers("sqs", "AKIDEXAMPLE", **{"content-length": "418381824"})),
+        ("POST", "/", signed_headers("sqs", "AKIDEXAMPLE")),
+        ("POST", "/_aws/execute-api/0a1b/x", host),
+        ("PUT", f"/_ministack/cfn-response/{token}", host),
+        ("PUT", "/_ministack/cfn-response/../reset", host),
+        ("POST", "/_ministack/reset", host),
+    ]
+    answers = results_of(BODIES, cases)
+    assert [read for read, _ in answers] == [0, 0, 0, 0, 21, 11, 11, 0, 0]
+    assert {status for _, status in answers} <= {403, 413}
