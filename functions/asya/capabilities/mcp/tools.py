@@ -7,7 +7,7 @@ object, and references are replaced by what they refer to.
 
 import base64
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ _KEPT_AT_TOP = (*_DEFINITIONS, "$schema")
 # These beside a reference take the place of those of the definition.
 _ANNOTATIONS = frozenset({"title", "description", "default", "examples", "deprecated", "type", "$schema"})
 _VALUES = frozenset({"enum", "const", "default", "examples"})
+# Below these, each key is a name, also if a keyword has the same.
+_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "dependentRequired", *_DEFINITIONS})
 _WRAPPERS = ("arguments", "input", "payload")
 # A schema that would become larger keeps its references.
 _LARGEST = 5_000  # parts
@@ -71,12 +73,36 @@ def wrapper_of(schema: Schema) -> str | None:
 
 def _wrapper(schema: Schema) -> str | None:
     """The name of the argument that holds all arguments; None if clients take the schema as it is."""
-    is_object = schema.get("type", "object") == "object"
+    # Beside a reference to the whole schema, the type that clients require would hold for what refers to it, too.
+    is_object = schema.get("type") == "object" or ("type" not in schema and not _refers_to_itself(schema))
     if (is_object and not any(key in schema for key in REFUSED_AT_TOP)) or "$id" in schema:
         return None
     known = set(_property_names(schema))
     numbered = (f"arguments_{number}" for number in range(2, len(known) + 3))
     return next(name for name in (*_WRAPPERS, *numbered) if name not in known)
+
+
+def _refers_to_itself(schema: Any) -> bool:
+    """Whether a part of a schema refers to the whole one."""
+    if isinstance(schema, list):
+        return any(map(_refers_to_itself, schema))
+    if not isinstance(schema, Mapping):
+        return False
+    found: list[bool] = []
+    _with_parts(schema, lambda part: found.append(_refers_to_itself(part)))
+    return schema.get("$ref") == "#" or any(found)
+
+
+def _with_parts(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A schema with its parts changed. Values, such as those of `const`, are no parts, and names of properties no keywords."""
+    return {
+        key: value
+        if key in _VALUES
+        else {name: change(each) for name, each in value.items()}
+        if key in _NAMED and isinstance(value, Mapping)
+        else change(value)
+        for key, value in schema.items()
+    }
 
 
 def _property_names(schema: Any) -> Iterator[str]:
@@ -98,7 +124,7 @@ def _moved(schema: Any, wrapper: str) -> Any:
         return [_moved(each, wrapper) for each in schema]
     if not isinstance(schema, Mapping):
         return schema
-    moved = {key: _moved(value, wrapper) for key, value in schema.items()}
+    moved = _with_parts(schema, lambda part: _moved(part, wrapper))
     target = moved.get("$ref")
     if isinstance(target, str) and target.startswith("#") and not _is_definition(target):
         moved["$ref"] = f"#/properties/{wrapper}{target[1:]}"
@@ -148,7 +174,7 @@ class _References:
             return schema
         if isinstance(target := schema.get("$ref"), str):
             return self._definition(target, {key: value for key, value in schema.items() if key != "$ref"}, above)
-        return {key: value if key in _VALUES else self.replaced(value, above) for key, value in schema.items()}
+        return _with_parts(schema, lambda part: self.replaced(part, above))
 
     def _definition(self, target: str, beside: dict[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
         if target not in self._definitions or target in above or not beside.keys() <= _ANNOTATIONS:

@@ -29,7 +29,7 @@ NODE: dict[str, Any] = {
 TREE = {**NODE, "$defs": {"Node": NODE}}
 
 _leaves = st.sampled_from([{"type": "string"}, {"type": "integer"}, {"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}, {}])
-_names = st.sampled_from(["id", "arguments", "input", "payload", "n"])
+_names = st.sampled_from(["id", "arguments", "input", "payload", "n", "default", "$ref"])
 
 
 def _objects(schemas: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -120,6 +120,15 @@ def test_a_union_is_the_one_argument_of_an_object() -> None:
         assert bytes(unwrapped(EITHER, Raw(other.encode()))).decode() == other
 
 
+@pytest.mark.rule("13.mcp.schemas")
+def test_a_schema_that_refers_to_itself_gets_no_type_that_it_does_not_state() -> None:
+    chain: dict[str, Any] = {"properties": {"n": {"$ref": "#"}}}
+    shown = listed(chain)
+    assert shown["properties"] == {"arguments": {"properties": {"n": {"$ref": "#/properties/arguments"}}}}
+    stated = {"type": "object", **chain}
+    assert listed(stated) == stated
+
+
 def test_a_schema_that_would_become_large_keeps_its_references() -> None:
     levels = {f"L{n}": {"properties": {side: {"$ref": f"#/$defs/L{n + 1}"} for side in "ab"}} for n in range(60)}
     schema = {"type": "object", "properties": {"top": {"$ref": "#/$defs/L0"}}, "$defs": {**levels, "L60": {}}}
@@ -127,6 +136,8 @@ def test_a_schema_that_would_become_large_keeps_its_references() -> None:
 
 
 def test_values_are_no_references() -> None:
+    union = {"anyOf": [{"const": {"$ref": "#/anyOf/0"}}]}
+    assert listed(union)["properties"] == {"arguments": union}
     value = {"$ref": "#/$defs/A"}
     schema = {"type": "object", "properties": {"n": {"const": value}, "m": value}, "$defs": {"A": {"type": "string"}}}
     assert listed(schema) == {"type": "object", "properties": {"n": {"const": value}, "m": {"type": "string"}}}
