@@ -229,6 +229,7 @@ rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the pr
 generated: setup rules console-types  ## write all that follows from declarations: reference pages, the schema of the mesh file, the console's types, what tests record (2 minutes)
 	@$(BIN)/python -m asya_infra.mesh_file.schema
 	@$(BIN)/python -m docs_site.reference.actor_keys
+	@$(BIN)/python -m docs_site.reference.call_list
 	@$(BIN)/python -m asya_infra.permissions.page
 	@$(BIN)/python -m asya_infra.constructs.observability.page
 	@$(BIN)/python -m tests.simulation.planted_table

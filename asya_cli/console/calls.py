@@ -5,32 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-_TASK = "/api/v1/mesh/{id}"
-_OPERATIONS = "/api/v1/operations"
+from asya.gateway import call_table
 
-CALLS = (
-    ("GET", "/api/v1/mesh"),
-    ("GET", _TASK),
-    ("GET", f"{_TASK}/children"),
-    ("GET", f"{_TASK}/set"),
-    ("GET", f"{_TASK}/timeline"),
-    ("GET", f"{_TASK}/events"),
-    ("GET", f"{_TASK}/payloads"),
-    ("GET", f"{_TASK}/payloads/{{hop}}"),
-    ("DELETE", _TASK),
-    ("POST", f"{_TASK}/resume"),
-    ("POST", f"{_TASK}/replay"),
-    ("POST", f"{_TASK}/dismiss"),
-    ("GET", f"{_OPERATIONS}/failures"),
-    ("GET", f"{_OPERATIONS}/mesh"),
-    ("GET", f"{_OPERATIONS}/actors/{{actor}}"),
-    ("GET", f"{_OPERATIONS}/actors/{{actor}}/logs"),
-    ("GET", f"{_OPERATIONS}/dead-letters"),
-    ("GET", f"{_OPERATIONS}/logs/{{id}}"),
-    ("GET", f"{_OPERATIONS}/runs"),
-    ("GET", f"{_OPERATIONS}/runs/{{run_id}}"),
-    ("GET", f"{_OPERATIONS}/runs/{{run_id}}/logs"),
-)
+CALLS = tuple((call.method, call.path) for call in call_table.CALLS if call.in_console)
 """Method and path of each call. A name in braces stands for one segment, percent-encoded."""
 
 QUERY_LIMIT = 8 * 1024

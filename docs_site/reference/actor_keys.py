@@ -8,21 +8,17 @@ from asya.registry import PRODUCT
 from asya_infra.mesh_file.capability_model import mesh_model
 from asya_infra.mesh_file.schema import schema_text
 from asya_infra.mesh_file.sections import descriptions, keys_of
-from docs_site.reference.tables import Schema, code, reference, table
+from docs_site.reference.tables import Schema, code, reference, table, with_written
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mesh-file.md"
-_BEGIN = "<!-- Written by `make generated`, from the declarations of the keys. -->\n"
-_END = "<!-- The end of what is written. -->\n"
 
 
 def with_keys(page: str) -> str:
     """Return the page with the keys of actors as they are declared."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{_keys()}\n{_END}{after}"
+    return with_written(page, _keys())
 
 
-def _keys() -> str:
+def _keys() -> list[str]:
     document: Schema = json.loads(schema_text())
     actor: Any = keys_of(mesh_model(PRODUCT))["actors"].type
     section = actor.__args__[0].__args__[1]
@@ -33,7 +29,7 @@ def _keys() -> str:
         (code(key), _default(keys[key], document["$defs"]), texts[keys_of(section)[key].name].rstrip("."))
         for key in sorted(keys, key=lambda each: each in shared)
     ]
-    return "\n".join(table(("key", "default", "meaning"), rows)).rstrip() + "\n"
+    return table(("key", "default", "meaning"), rows)
 
 
 def _default(value: Schema, definitions: dict[str, Schema]) -> str:

@@ -19,6 +19,18 @@ def code(text: object) -> str:
     return f"`{text}`" if text not in ("", None) else ""
 
 
+_BEGIN = "<!-- Written by `make generated`, from declarations. -->\n"
+_END = "<!-- The end of what is written. -->\n"
+
+
+def with_written(page: str, lines: Iterable[str]) -> str:
+    """Return a page with these lines between its marks."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    written = "\n".join(lines).strip()
+    return f"{before}{_BEGIN}\n{written}\n\n{_END}{after}"
+
+
 Schema = dict[str, Any]
 _LIMITS = {
     "minimum": "at least",

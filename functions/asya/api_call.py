@@ -40,11 +40,13 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         handler: The method that answers: a module, its class, and the method after the last dot.
         function: The function that answers the call.
-        summary: What it does, for the OpenAPI document.
+        summary: What it does, for the OpenAPI document and the page of the gateway.
+        details: What the page says besides. Links are those of the page.
         rights: Who may call.
         group: The subject of the call; None for a call that never accepts tokens.
         takes_slash: Whether the path may end with a slash, which legacy clients write.
         audience: Whom it is for.
+        in_console: Whether the page of `asya ui` may make it.
         exists: The predicate of meshes that have the call; None for all meshes.
         rate: Calls per second and their burst; None for those of the API.
         body: The content of the request: a schema, a named type, or `bytes` for content of any form.
@@ -60,10 +62,12 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     handler: str
     function: str
     summary: str
+    details: str = ""
     rights: Rights = "signed"
     group: Group | None = "tasks"
     takes_slash: bool = False
     audience: Audience = "clients"
+    in_console: bool = False
     exists: Named | None = None
     rate: tuple[int, int] | None = None
     body: Any = None

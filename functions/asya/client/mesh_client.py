@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 import urllib3
 
+from asya.capabilities.dead_letters.http_calls import DISMISS, REDRIVE, REPLAY
 from asya.capabilities.dead_letters.redrive import Redriven
 from asya.capabilities.dead_letters.replay import Replayed, ReplayRequest
 from asya.capabilities.dead_letters.settlements import Dismissed, DismissRequest
+from asya.capabilities.pauses.http_calls import RESUME
 from asya.client.answers import Ended, FieldsAnswer, InvalidInputError, Started, decode, refusal
+from asya.client.calls import to
 from asya.client.connection import signable, signed_headers
 from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, UnreachableError
 from asya.client.resources import put_data, read_object, send_envelope
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time
+from asya.tasks.http_calls import CALL_TOOL, CANCEL, EVENTS, TASK, TASKS, TIMELINE
 from asya.tasks.listing import LARGEST_LIMIT, TaskFilter, TaskList, Timeline
 from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.tasks.view import TaskView
@@ -86,7 +90,7 @@ class MeshClient:
             MeshError: The gateway does not answer, or answers with an error.
         """
         try:
-            return decode(self._request("GET", task_path(envelope_id)), TaskView)
+            return decode(self._request(*to(TASK, id=envelope_id)), TaskView)
         except _MissingError:
             return None
 
@@ -107,7 +111,7 @@ class MeshClient:
         """Read the pages of a list, as `iter_tasks` does; each is one call, and may have few tasks."""
         query = wanted.parameters() | {"limit": str(page_size)}
         while True:
-            page = decode(self._request("GET", f"/api/v1/mesh?{urlencode(query)}"), TaskList)
+            page = decode(self._request(*to(TASKS, query)), TaskList)
             # An earlier gateway ignores filters that it does not know, and what follows may replay each task.
             if not all(map(wanted.matches, page.items)):
                 raise MeshError(
@@ -130,16 +134,16 @@ class MeshClient:
             MeshError: The gateway does not answer, or answers with an error.
         """
         hops: list[TimelineEntry] = []
-        query = ""
+        query: dict[str, str] = {}
         while True:
             try:
-                page = decode(self._request("GET", f"{task_path(envelope_id)}/timeline{query}"), Timeline)
+                page = decode(self._request(*to(TIMELINE, query, id=envelope_id)), Timeline)
             except _MissingError:
                 return hops
             hops += page.items
             if page.next_cursor is None:
                 return hops
-            query = "?" + urlencode({"cursor": page.next_cursor})
+            query = {"cursor": page.next_cursor}
 
     def events(self, envelope_id: str, cursor: str) -> bytes | None:
         """Return the new events of a task as text (`protocol §13`); None after its last one.
@@ -154,9 +158,9 @@ class MeshClient:
             NotFoundError: The task does not exist.
             MeshError: The gateway does not answer, or answers with an error.
         """
-        query = "?" + urlencode({"last_event_id": cursor}) if cursor else ""
+        query = {"last_event_id": cursor} if cursor else {}
         try:
-            return self._request("GET", f"{task_path(envelope_id)}/events{query}") or None
+            return self._request(*to(EVENTS, query, id=envelope_id)) or None
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
 
@@ -179,9 +183,8 @@ class MeshClient:
             "sent_at": format_time(message.sent_at),
             "force": "true" if force else "false",
         }
-        path = f"/api/v1/mesh/redrive?{urlencode(query)}"
         try:
-            answer = self._request("POST", path, message.body, media_type="application/octet-stream")
+            answer = self._request(*to(REDRIVE, query), message.body, media_type="application/octet-stream")
         except _MissingError:
             raise MeshError(
                 f"the gateway knows no actor {actor!r}, or cannot redrive",
@@ -203,8 +206,8 @@ class MeshClient:
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            path, body = f"{task_path(envelope_id)}/replay", msgspec.json.encode(request)
-            answer = self._request("POST", path, body, idempotency_key=key)
+            body = msgspec.json.encode(request)
+            answer = self._request(*to(REPLAY, id=envelope_id), body, idempotency_key=key)
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Replayed)
@@ -218,7 +221,7 @@ class MeshClient:
             MeshError: The gateway fails or does not answer.
         """
         try:
-            answer = self._request("POST", f"{task_path(envelope_id)}/dismiss", msgspec.json.encode(request))
+            answer = self._request(*to(DISMISS, id=envelope_id), msgspec.json.encode(request))
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Dismissed)
@@ -238,7 +241,7 @@ class MeshClient:
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:
-            return decode(self._request("POST", "/tools/call", body, prefer="wait=0", idempotency_key=key), Started).id
+            return decode(self._request(*to(CALL_TOOL), body, prefer="wait=0", idempotency_key=key), Started).id
         except _MissingError:
             raise NotFoundError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
 
@@ -255,10 +258,9 @@ class MeshClient:
             ConflictError: The task is not paused, or is in a later pause.
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
-        path = f"{task_path(envelope_id)}/resume"
         try:
             pause = b"" if since is None else b', "since": ' + msgspec.json.encode(since)
-            self._request("POST", path, b'{"input": ' + answers + pause + b"}")
+            self._request(*to(RESUME, id=envelope_id), b'{"input": ' + answers + pause + b"}")
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         except InvalidInputError as error:
@@ -274,7 +276,7 @@ class MeshClient:
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            answer = self._request("DELETE", task_path(envelope_id))
+            answer = self._request(*to(CANCEL, id=envelope_id))
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Ended).status if answer else None
@@ -350,8 +352,3 @@ class MeshClient:
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
-
-
-def task_path(envelope_id: str) -> str:
-    """Return the path of a task at the gateway."""
-    return f"/api/v1/mesh/{quote(envelope_id, safe='')}"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
 
+from asya.capabilities.dead_letters.http_calls import FAILURES
+from asya.capabilities.fan_in.http_calls import TASK_SET
 from asya.capabilities.fan_in.set_view import SetView, TaskSet
+from asya.capabilities.operations.http_calls import ACTOR_LINES, NUMBERS
 from asya.capabilities.operations.log_lines import LARGEST_LIMIT, LogLine, LogPage
 from asya.capabilities.operations.mesh_numbers import MeshNumbers
 from asya.capabilities.operations.payloads import KeptHop, KeptHops
+from asya.client.calls import to
 from asya.client.errors import MeshError, NotFoundError
-from asya.client.mesh_client import DEPLOY_ADVICE, task_path
+from asya.client.mesh_client import DEPLOY_ADVICE
 from asya.protocol.times import format_time
 from asya.tasks.failures import FailureList
+from asya.tasks.http_calls import KEPT_HOPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +43,8 @@ class Operations:
         Args:
             actors: Only these; None for all.
         """
-        query = "" if actors is None else "?" + urlencode({"actor": ",".join(actors)})
-        answer = self.mesh.ask("GET", f"/api/v1/operations/mesh{query}", MeshNumbers)
+        query = None if actors is None else {"actor": ",".join(actors)}
+        answer = self.mesh.ask(*to(NUMBERS, query), MeshNumbers)
         if answer is None:
             raise MeshError("the gateway does not know the numbers of its mesh", DEPLOY_ADVICE)
         return answer
@@ -52,9 +56,8 @@ class Operations:
             NotFoundError: The mesh has no such actor.
         """
         query = {"since": format_time(since), "limit": str(LARGEST_LIMIT)}
-        path = f"/api/v1/operations/actors/{quote(actor, safe='')}/logs"
         while True:
-            page = self.mesh.ask("GET", f"{path}?{urlencode(query)}", LogPage)
+            page = self.mesh.ask(*to(ACTOR_LINES, query, actor=actor), LogPage)
             if page is None:
                 raise NotFoundError(f"the mesh {self.mesh.connection.namespace!r} has no actor {actor!r}")
             yield from page.items
@@ -70,7 +73,7 @@ class Operations:
         """
         query = wanted.parameters()
         while True:
-            page = self.mesh.ask("GET", f"/api/v1/operations/failures?{urlencode(query)}", FailureList)
+            page = self.mesh.ask(*to(FAILURES, query), FailureList)
             if page is None:
                 raise MeshError("the gateway does not group failures", DEPLOY_ADVICE)
             yield page
@@ -80,10 +83,10 @@ class Operations:
 
     def kept_hops(self, envelope_id: str) -> list[KeptHop]:
         """Return the hops of a task with kept payloads, first to last; none without a task."""
-        answer = self.mesh.ask("GET", f"{task_path(envelope_id)}/payloads", KeptHops)
+        answer = self.mesh.ask(*to(KEPT_HOPS, id=envelope_id), KeptHops)
         return [] if answer is None else answer.items
 
     def task_set(self, envelope_id: str) -> SetView | None:
         """Return the set of slices that a task waits for, or in which it has ended; None without one."""
-        answer = self.mesh.ask("GET", f"{task_path(envelope_id)}/set", TaskSet)
+        answer = self.mesh.ask(*to(TASK_SET, id=envelope_id), TaskSet)
         return None if answer is None else answer.set

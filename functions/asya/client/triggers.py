@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
+from asya.capabilities.triggers.http_calls import (
+    BACKFILL,
+    BACKFILLS,
+    BEGIN_BACKFILL,
+    CANCEL_BACKFILL,
+    DECIDE_SLOTS,
+    FIRE_TRIGGER,
+    PAUSE_TRIGGER,
+    RESUME_BACKFILL,
+    RESUME_TRIGGER,
+    TRIGGER,
+    TRIGGERS,
+)
 from asya.capabilities.triggers.operators.answers import (
     BackfillList,
     BackfillRequest,
@@ -20,6 +32,7 @@ from asya.capabilities.triggers.operators.answers import (
     TriggerList,
     TriggerView,
 )
+from asya.client.calls import to
 from asya.client.errors import MeshError, NotFoundError
 from asya.client.mesh_client import DEPLOY_ADVICE
 from asya.protocol.times import format_time
@@ -28,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from asya.api_call import ApiCall
     from asya.client.mesh_client import MeshClient
 
 T = TypeVar("T")
@@ -45,19 +59,19 @@ class Triggers:
 
     def all(self) -> list[TriggerView]:
         """Return the triggers by name."""
-        return _known(self.mesh.ask("GET", "/api/v1/triggers", TriggerList)).items
+        return _known(self.mesh.ask(*to(TRIGGERS), TriggerList)).items
 
     def one(self, name: str) -> TriggerView:
         """Return a trigger with the newest tasks that it started."""
-        return self._of_trigger("GET", name, "")
+        return self._of_trigger(TRIGGER, name)
 
     def pause(self, name: str) -> TriggerView:
         """Pause a trigger: it starts nothing by itself."""
-        return self._of_trigger("POST", name, "/pause")
+        return self._of_trigger(PAUSE_TRIGGER, name)
 
     def resume(self, name: str) -> TriggerView:
         """Resume a paused trigger; its schedule begins now."""
-        return self._of_trigger("POST", name, "/resume")
+        return self._of_trigger(RESUME_TRIGGER, name)
 
     def fire(self, name: str, at: str | None, key: str) -> str:
         """Start a task of a schedule, and return its id. The task exists a moment later.
@@ -68,7 +82,7 @@ class Triggers:
             key: The idempotency key of a call without a slot.
         """
         body = msgspec.json.encode(FireRequest(at=at))
-        answer = self.mesh.ask("POST", f"{_trigger(name)}/fire", Fired, body, key)
+        answer = self.mesh.ask(*to(FIRE_TRIGGER, trigger=name), Fired, body, key)
         return (answer or self._missing(name)).id
 
     def decide(self, until: datetime) -> Iterator[DecidedSlot]:
@@ -76,13 +90,13 @@ class Triggers:
         body = msgspec.json.encode(SlotsRequest(until=format_time(until)))
         has_more = True
         while has_more:
-            answer = _known(self.mesh.ask("POST", "/api/v1/triggers", DecidedSlots, body))
+            answer = _known(self.mesh.ask(*to(DECIDE_SLOTS), DecidedSlots, body))
             yield from answer.items
             has_more = answer.has_more
 
     def backfills(self) -> list[BackfillView]:
         """Return the backfills, the newest first."""
-        return _known(self.mesh.ask("GET", "/api/v1/backfills", BackfillList)).items
+        return _known(self.mesh.ask(*to(BACKFILLS), BackfillList)).items
 
     def begin(self, request: BackfillRequest, key: str) -> BackfillView:
         """Begin a backfill, or only count its slots with `dry_run`.
@@ -92,26 +106,25 @@ class Triggers:
             key: The idempotency key: a repeated one begins no second backfill.
         """
         body = msgspec.json.encode(request)
-        return self.mesh.ask("POST", "/api/v1/backfills", BackfillView, body, key) or self._missing(request.trigger)
+        return self.mesh.ask(*to(BEGIN_BACKFILL), BackfillView, body, key) or self._missing(request.trigger)
 
     def backfill(self, backfill_id: str) -> BackfillView:
         """Return a backfill."""
-        return self._of_backfill("GET", backfill_id, "")
+        return self._of_backfill(BACKFILL, backfill_id)
 
     def resume_backfill(self, backfill_id: str) -> BackfillView:
         """Let a stopped backfill go on."""
-        return self._of_backfill("POST", backfill_id, "/resume")
+        return self._of_backfill(RESUME_BACKFILL, backfill_id)
 
     def cancel_backfill(self, backfill_id: str) -> BackfillView:
         """Cancel a backfill and its running tasks."""
-        return self._of_backfill("DELETE", backfill_id, "")
+        return self._of_backfill(CANCEL_BACKFILL, backfill_id)
 
-    def _of_trigger(self, method: str, name: str, action: str) -> TriggerView:
-        return self.mesh.ask(method, f"{_trigger(name)}{action}", TriggerView) or self._missing(name)
+    def _of_trigger(self, call: ApiCall, name: str) -> TriggerView:
+        return self.mesh.ask(*to(call, trigger=name), TriggerView) or self._missing(name)
 
-    def _of_backfill(self, method: str, backfill_id: str, action: str) -> BackfillView:
-        path = f"/api/v1/backfills/{quote(backfill_id, safe='')}{action}"
-        answer = self.mesh.ask(method, path, BackfillView)
+    def _of_backfill(self, call: ApiCall, backfill_id: str) -> BackfillView:
+        answer = self.mesh.ask(*to(call, id=backfill_id), BackfillView)
         if answer is None:
             raise NotFoundError(f"there is no backfill {backfill_id!r}", "`asya backfill list` shows all.")
         return answer
@@ -129,7 +142,3 @@ def _known(answer: T | None) -> T:
     if answer is None:
         raise MeshError("the gateway does not know triggers", DEPLOY_ADVICE)
     return answer
-
-
-def _trigger(name: str) -> str:
-    return f"/api/v1/triggers/{quote(name, safe='')}"

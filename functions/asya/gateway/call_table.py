@@ -18,11 +18,11 @@ from asya.capabilities.operations.http_calls import CALLS as _OPERATIONS
 from asya.capabilities.pauses.http_calls import CALLS as _PAUSE
 from asya.capabilities.triggers.http_calls import CALLS as _TRIGGERS
 from asya.gateway.http_calls import CALLS as _GATEWAY
-from asya.gateway.streams.http_calls import CALLS as _STREAMS
 from asya.protocol.mesh_table import MeshTable
+from asya.tasks.http_calls import CALLS as _TASKS
 
 CALLS: tuple[ApiCall, ...] = (
-    *(*_GATEWAY, *_FAN_IN, *_PAUSE, *_DEAD_LETTERS, *_MCP, *_A2A, *_STREAMS, *_OPERATIONS, *_TRIGGERS, *_LEGACY),
+    *(*_TASKS, *_GATEWAY, *_FAN_IN, *_PAUSE, *_DEAD_LETTERS, *_MCP, *_A2A, *_OPERATIONS, *_TRIGGERS, *_LEGACY),
 )
 """The calls of all capabilities of the product."""
 

@@ -1,162 +1,24 @@
-"""Declares the calls of the gateway about tasks, tools, reports and the gateway itself (`protocol §13`)."""
+"""Declares the calls of the gateway about itself (`protocol §13`)."""
 
-from asya.api_call import CURSOR, FILTERS, ID, IDEMPOTENCY_KEY, LIMIT, RESOLVED, STATUS, ApiCall, Named, Schema
+from asya.api_call import ApiCall, Named
 from asya.protocol import names
 
-_EVENTS: Schema = {
-    "type": "array",
-    "maxItems": Named("asya.tasks.received_reports.BATCH_LIMIT"),
-    "items": {"anyOf": [Named("asya.protocol.events.TaskEvent"), Named("asya.protocol.events.PartialEvent")]},
-}
-
-CALLS = (
-    ApiCall(
-        method="POST",
-        path="/api/v1/mesh",
-        handler="asya.gateway.routes.tasks.TaskRoutes.start",
-        function=names.GATEWAY_API,
-        summary="Start a task at an actor",
-        takes_slash=True,
-        body=Named("asya.gateway.lambdas.openapi.StartRequest"),
-        needs_body=False,
-        answers={201: Named("asya.gateway.lambdas.openapi.Started")},
-        errors=(400, 404, 409, 413),
-        query={"actor": {"type": "string", "required": True}},
-        headers={"Idempotency-Key": IDEMPOTENCY_KEY},
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh",
-        handler="asya.gateway.routes.tasks.ListRoutes.all",
-        function=names.GATEWAY_API,
-        summary="List the caller's tasks, newest first; operators list all tasks",
-        takes_slash=True,
-        answers={200: Named("asya.tasks.listing.TaskList")},
-        errors=(400,),
-        query={"status": STATUS, "parent": ID} | FILTERS | {"limit": LIMIT, "cursor": CURSOR},
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh/{id}",
-        handler="asya.gateway.routes.tasks.TaskRoutes.task",
-        function=names.GATEWAY_API,
-        summary="Read a task",
-        answers={200: Named("asya.tasks.view.TaskView")},
-        errors=(404,),
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh/{id}/children",
-        handler="asya.gateway.routes.tasks.ListRoutes.children",
-        function=names.GATEWAY_API,
-        summary="List the children of a task, newest first",
-        answers={200: Named("asya.tasks.listing.TaskList")},
-        errors=(400, 404),
-        query={"status": STATUS, "resolved": RESOLVED, "limit": LIMIT, "cursor": CURSOR},
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh/{id}/timeline",
-        handler="asya.gateway.routes.tasks.ListRoutes.timeline",
-        function=names.GATEWAY_API,
-        summary="List a task's hops with their times, first to last",
-        answers={200: Named("asya.tasks.listing.Timeline")},
-        errors=(400, 404),
-        query={
-            "limit": LIMIT
-            | {
-                "maximum": Named("asya.gateway.routes.tasks.HOPS_LIMIT"),
-                "default": Named("asya.gateway.routes.tasks.HOPS_LIMIT"),
-            },
-            "cursor": CURSOR,
-        },
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh/{id}/payloads",
-        handler="asya.gateway.routes.tasks.PayloadRoutes.list",
-        function=names.GATEWAY_API,
-        summary="List a task's hops with kept payloads, first to last",
-        answers={200: Named("asya.capabilities.operations.payloads.KeptHops")},
-        errors=(404,),
-    ),
-    ApiCall(
-        method="GET",
-        path="/api/v1/mesh/{id}/payloads/{hop}",
-        handler="asya.gateway.routes.tasks.PayloadRoutes.hop",
-        function=names.GATEWAY_API,
-        summary="Read the kept payloads before and after a hop, each cut at 256 KiB",
-        answers={200: Named("asya.capabilities.operations.payloads.HopPayloads")},
-        errors=(400, 404),
-    ),
-    ApiCall(
-        method="DELETE",
-        path="/api/v1/mesh/{id}",
-        handler="asya.gateway.routes.cancel.CancelRoutes.delete",
-        function=names.GATEWAY_API,
-        summary=(
-            "Cancel a task and its descendants; an ended task stays unchanged. "
-            "202 says how a task has ended whose record follows"
-        ),
-        answers={202: Named("asya.gateway.routes.cancel.Ended"), 204: None},
-        errors=(404,),
-    ),
-    ApiCall(
-        method="POST",
-        path="/tools/call",
-        handler="asya.gateway.routes.tools.ToolRoutes.call",
-        function=names.GATEWAY_API,
-        summary="Call a tool and wait for the result",
-        group="tools",
-        body=Named("asya.gateway.lambdas.openapi.ToolRequest"),
-        answers={
-            200: Named("asya.gateway.routes.tools.ToolAnswer"),
-            202: Named("asya.gateway.routes.tools.ToolAnswer"),
-        },
-        errors=(400, 404, 409, 413),
-        headers={"Idempotency-Key": IDEMPOTENCY_KEY, "Prefer": {"type": "string"}},
-    ),
-    ApiCall(
-        method="POST",
-        path="/api/v1/mesh/events",
-        handler="asya.gateway.lambdas.ingest.Ingest.events",
-        function=names.GATEWAY_INGEST,
-        summary="Send reports, with a result for each; for operators",
-        rights="operators",
-        group=None,
-        # Reports arrive in batches, and their senders retry them.
-        rate=(5000, 5000),
-        body=_EVENTS,
-        answers={200: Named("asya.protocol.events.EventResults")},
-        errors=(400, 413),
-    ),
-    ApiCall(
-        method="POST",
-        path="/api/v1/mesh/{id}/events",
-        handler="asya.gateway.lambdas.ingest.Ingest.event",
-        function=names.GATEWAY_INGEST,
-        summary="Send one report; for operators",
-        rights="operators",
-        group=None,
-        body=Named("asya.gateway.lambdas.openapi.SingleEvent"),
-        answers={204: None},
-        errors=(400, 404, 413),
-    ),
-    ApiCall(
-        method="GET",
-        path="/openapi.json",
-        handler="asya.gateway.lambdas.api.Api.openapi",
-        function=names.GATEWAY_API,
-        summary="Read this document",
-        answers={200: {"type": "object"}},
-    ),
-    ApiCall(
-        method="GET",
-        path="/health",
-        handler="asya.gateway.lambdas.api.Api.health",
-        function=names.GATEWAY_API,
-        summary="Check the health of the gateway",
-        rights="public",
-        answers={200: Named("asya.gateway.lambdas.openapi.Health")},
-    ),
+OPENAPI = ApiCall(
+    method="GET",
+    path="/openapi.json",
+    handler="asya.gateway.lambdas.api.Api.openapi",
+    function=names.GATEWAY_API,
+    summary="Read this document",
+    answers={200: {"type": "object"}},
 )
+HEALTH = ApiCall(
+    method="GET",
+    path="/health",
+    handler="asya.gateway.lambdas.api.Api.health",
+    function=names.GATEWAY_API,
+    summary="Check the health of the gateway",
+    rights="public",
+    answers={200: Named("asya.gateway.lambdas.openapi.Health")},
+)
+
+CALLS = (OPENAPI, HEALTH)

@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
 import msgspec
 
+from asya.client.calls import to
+from asya.tasks.http_calls import TASKS
 from asya.tasks.listing import TaskList
 from asya.tasks.view import TaskView
 from asya.testing.deployment import TEST_USER, Deployment
@@ -69,7 +70,7 @@ class Api:
         """The tasks in a status, or all of them, newest first."""
         query, tasks = {"status": status} if status is not None else {}, list[TaskView]()
         while True:
-            page = self.ask("GET", f"/api/v1/mesh?{urlencode(query)}", TaskList)
+            page = self.ask(*to(TASKS, query), TaskList)
             tasks += page.items
             if page.next_cursor is None:
                 return tasks

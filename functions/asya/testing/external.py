@@ -11,10 +11,12 @@ from itertools import count
 from typing import Any
 from uuid import UUID, uuid5
 
+from asya.capabilities.triggers.http_calls import TAKE_WEBHOOK
 from asya.capabilities.triggers.messages import UnusableMessageError
 from asya.capabilities.triggers.sources.new_objects import Buckets
 from asya.capabilities.triggers.sources.service_messages import read_service_message
 from asya.capabilities.triggers.webhooks import occurrence_key, read_body, read_keys, read_signature
+from asya.client.calls import to
 from asya.contracts.codec import plain
 from asya.function.hop import Arrival
 from asya.protocol import ids
@@ -120,12 +122,15 @@ class WebhookCall:
             self.body,
             api.cloud.simulation.scheduler.now,
         )
-        path = f"/hooks/{self.trigger}"
-        response = api.call("POST", path, self.body, {**headers, **signature}, user_arn="", user_id="")
+        request, sent = to(TAKE_WEBHOOK, name=self.trigger), {**headers, **signature}
+        response = api.call(*request, self.body, sent, user_arn="", user_id="")
         if response["statusCode"] >= 400:
             raise RefusedError(str(response.get("body", "")))
-        sent = {name.lower(): text for name, text in {**headers, **signature}.items()}
-        signed, body = read_signature(webhook, sent, self.body), read_body(decode_text(self.body), self.content_type)
+        received = {name.lower(): text for name, text in sent.items()}
+        signed, body = (
+            read_signature(webhook, received, self.body),
+            read_body(decode_text(self.body), self.content_type),
+        )
         return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, sent, body))
 
     def _webhook(self, api: Api) -> Webhook:

@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from asya.capabilities.dead_letters.http_calls import DISMISS, REPLAY
 from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.capabilities.dead_letters.settlements import Dismissed, DismissRequest
+from asya.capabilities.pauses.http_calls import RESUME
+from asya.client.calls import to
 from asya.contracts.codec import plain
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
 from asya.tasks.aws.partials import PartialStore
+from asya.tasks.http_calls import CALL_TOOL, CANCEL, START_TASK
 from asya.tasks.received_reports import EARLIEST, LATEST
 from asya.testing import messages
 from asya.testing.api import Api
@@ -115,7 +119,7 @@ class Mesh:
         else:
             body = {"payload": plain(payload, "payload")} | ({"headers": headers} if headers else {})
             body |= {"timeout": timeout} if timeout is not None else {}
-            run = Run(self, self.ask("POST", f"/api/v1/mesh?actor={actor}", _Started, body=body).id)
+            run = Run(self, self.ask(*to(START_TASK, {"actor": actor}), _Started, body=body).id)
         self._time.settle(run)
         return run
 
@@ -129,7 +133,7 @@ class Mesh:
         if tool not in self._cloud.table.tools:
             raise TestKitError(f"the mesh has no tool {tool!r}{hint(tool, self._cloud.table.tools)}")
         body = {"name": tool, "arguments": plain(dict(arguments or {}), "payload")}
-        run = Run(self, self.ask("POST", "/tools/call", _Started, body=body).id)
+        run = Run(self, self.ask(*to(CALL_TOOL), _Started, body=body).id)
         self._time.settle(run)
         return run
 
@@ -184,7 +188,7 @@ class Mesh:
         Raises:
             RefusedError: the run is not paused, or an answer does not fit its field.
         """
-        self.ask("POST", f"/api/v1/mesh/{run.id}/resume", _Started, body={"input": plain(fields, "payload")})
+        self.ask(*to(RESUME, id=run.id), _Started, body={"input": plain(fields, "payload")})
         self._time.settle(run)
         return run
 
@@ -205,7 +209,7 @@ class Mesh:
         Raises:
             RefusedError: the run has ended.
         """
-        self.ask("DELETE", f"/api/v1/mesh/{run.id}", None)
+        self.ask(*to(CANCEL, id=run.id), None)
         self._time.settle(run)
         return run
 
@@ -248,7 +252,7 @@ class Mesh:
             RefusedError: there is no such copy of the envelope, or the run is settled.
         """
         request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only, force=force)
-        again = Run(self, self.ask("POST", f"/api/v1/mesh/{run.id}/replay", _Started, body=request).id)
+        again = Run(self, self.ask(*to(REPLAY, id=run.id), _Started, body=request).id)
         self._time.settle(again)
         return again
 
@@ -258,7 +262,7 @@ class Mesh:
         Raises:
             RefusedError: the run has not failed, or is settled in another way.
         """
-        self.ask("POST", f"/api/v1/mesh/{run.id}/dismiss", Dismissed, body=DismissRequest(reason=reason))
+        self.ask(*to(DISMISS, id=run.id), Dismissed, body=DismissRequest(reason=reason))
 
     def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass. The scheduled functions run each minute at first, and less often on a long way.

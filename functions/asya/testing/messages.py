@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Raw
 
+from asya.capabilities.dead_letters.http_calls import REDRIVE
 from asya.capabilities.dead_letters.redrive import Redriven
 from asya.capabilities.legacy.envelopes import read_envelope
+from asya.client.calls import to
 from asya.contracts.codec import plain
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, Route
@@ -72,7 +73,7 @@ def redrive(ask: Callable[..., Any], queues: Queues, dead_letter_queue: str, act
             "sender": letter.sender,
             "force": "true" if force else "false",
         }
-        answer = ask("POST", f"/api/v1/mesh/redrive?{urlencode(query)}", Redriven, body=letter.body.encode())
+        answer = ask(*to(REDRIVE, query), Redriven, body=letter.body.encode())
         letters.remove(letter)
         sent.append(answer.id or id_of_message(letter.message_id))
     return sent

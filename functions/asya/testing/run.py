@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET
 
+from asya.client.calls import to
 from asya.protocol.keys import RESULTS_PREFIX
 from asya.protocol.pause import PauseField
 from asya.protocol.task import Resolution
 from asya.protocol.times import parse_time
+from asya.tasks.http_calls import TASK, TIMELINE
 from asya.tasks.listing import TimelineEntry
 from asya.tasks.view import TaskView
 from asya.testing.errors import NotSucceededError
@@ -130,7 +132,7 @@ class Run:
     @property
     def hops(self) -> tuple[Hop, ...]:
         """The attempts at the hops in order; none without a record. Children have their own."""
-        timeline = self.mesh.ask("GET", f"/api/v1/mesh/{self.id}/timeline", _Timeline, or_none=True)
+        timeline = self.mesh.ask(*to(TIMELINE, id=self.id), _Timeline, or_none=True)
         entries = timeline.items if timeline is not None else ()
         return tuple(
             Hop(entry.actor, entry.position, entry.attempt, entry.completed_at is not None) for entry in entries
@@ -222,7 +224,7 @@ class Run:
         )
 
     def _view(self) -> TaskView | None:
-        view: TaskView | None = self.mesh.ask("GET", f"/api/v1/mesh/{self.id}", TaskView, or_none=True)
+        view: TaskView | None = self.mesh.ask(*to(TASK, id=self.id), TaskView, or_none=True)
         return view
 
     def _stored(self, prefix: str) -> Mapping[str, Any] | None:

@@ -269,30 +269,8 @@ def test_3_headers_have_these_names() -> None:
     }
 
 
-def test_13_the_gateway_has_these_calls() -> None:
-    assert {call.route for call in CALLS} == {
-        *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
-        *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/set", "GET /api/v1/mesh/{id}/timeline"),
-        *(f"GET /api/v1/operations/{what}/logs" for what in ("actors/{actor}", "runs/{run_id}")),
-        *(
-            "GET /api/v1/operations/mesh",
-            "GET /api/v1/operations/actors/{actor}",
-            "GET /api/v1/operations/dead-letters",
-        ),
-        *("GET /api/v1/operations/logs/{id}", "GET /api/v1/operations/runs", "GET /api/v1/operations/runs/{run_id}"),
-        *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
-        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "dismiss", "stream-token", "events")),
-        *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
-        *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
-        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive", "GET /api/v1/operations/failures"),
-        *("GET /api/v1/triggers", "POST /api/v1/triggers", "GET /api/v1/triggers/{trigger}"),
-        *(f"POST /api/v1/triggers/{{trigger}}/{what}" for what in ("pause", "resume", "fire")),
-        *("GET /api/v1/backfills", "POST /api/v1/backfills", "POST /api/v1/backfills/{id}/resume"),
-        *("GET /api/v1/backfills/{id}", "DELETE /api/v1/backfills/{id}"),
-        *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
-        *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
-        *("GET /openapi.json", "GET /health", "GET /callbacks", "POST /callbacks", "POST /hooks/{name}"),
-    }
+def test_13_these_calls_need_no_signature() -> None:
+    """docs/reference/gateway.md lists all calls; `make generated` writes the list."""
     assert get_args(Group) == ("tasks", "tools", "mcp", "a2a", "streams")
     assert {call.route for call in CALLS if call.is_public} == {
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/stream", "GET /health"),

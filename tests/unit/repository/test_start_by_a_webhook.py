@@ -14,10 +14,9 @@ import pytest
 
 from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
 from asya.capabilities.triggers.aws.webhook_queue import WebhookMemory, WebhookQueue
-from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.capabilities.triggers.http_calls import TAKE_WEBHOOK
 from asya.function.aws import table
 from asya.function.lambdas.environment import REAL
-from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.protocol import ids, names
@@ -72,10 +71,9 @@ def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
         telemetry=telemetry,
     )
     server = Gateway(0, lambda *_: None)
-    [call] = [call for call in CALLS if call.path == WEBHOOK_PATH]
-    routes = [HttpRoute(call, webhooks.take)]
+    routes = [HttpRoute(TAKE_WEBHOOK, webhooks.take)]
     functions = {names.WEBHOOKS: lambda event: answer(event, routes, REAL.now(), telemetry.log)}
-    server.serve([call], functions, OPERATOR)
+    server.serve([TAKE_WEBHOOK], functions, OPERATOR)
     yield server
     server.end()
 

@@ -10,6 +10,7 @@ CALLS = (
         handler="asya.capabilities.a2a.routes.calls.A2ARoutes.answer",
         function=names.GATEWAY_API,
         summary="Send a message of Agent2Agent (JSON-RPC, version 1.0)",
+        details="See [Agent2Agent](#agent2agent)",
         group="a2a",
         body=Named("asya.gateway.lambdas.openapi.Message"),
         answers={200: {"anyOf": [Named("asya.gateway.json_rpc.Success"), Named("asya.gateway.json_rpc.Failure")]}},

@@ -10,6 +10,7 @@ CALLS = (
         handler="asya.capabilities.mcp.routes.McpRoutes.post",
         function=names.GATEWAY_API,
         summary="Send a message of Model Context Protocol (streamable HTTP)",
+        details="See [Model Context Protocol](#model-context-protocol)",
         group="mcp",
         body=Named("asya.gateway.lambdas.openapi.Message"),
         answers={

@@ -13,7 +13,7 @@ from asya.capabilities.triggers.aws.backfills import Backfills
 from asya.capabilities.triggers.aws.lane_store import LaneStore
 from asya.capabilities.triggers.aws.queue_senders import OperatorQueue
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
-from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.capabilities.triggers.http_calls import TAKE_WEBHOOK
 from asya.capabilities.triggers.lanes import only_lane
 from asya.capabilities.triggers.messages import slot_message
 from asya.capabilities.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
@@ -143,7 +143,7 @@ class TriggerRoutes:
     def _with_url(self, view: TriggerView) -> TriggerView:
         if view.kind != "webhook" or self.gateway is None:
             return view
-        return replace(view, url=self.gateway + WEBHOOK_PATH.format(name=view.name))
+        return replace(view, url=self.gateway + TAKE_WEBHOOK.path.format(name=view.name))
 
     def _last_slots(self, triggers: dict[str, Trigger], now: datetime) -> dict[str, SlotView]:
         slots = last_slots(triggers, now)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
 from asya.capabilities.triggers.aws.webhook_queue import KnownWebhook, WebhookBodies, WebhookQueue
-from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.capabilities.triggers.http_calls import TAKE_WEBHOOK
 from asya.capabilities.triggers.webhooks import read_keys
 from asya.function.aws.telemetry import Telemetry
-from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import BODY_LIMIT, WebhookRoutes
 from asya.protocol import ids
@@ -120,8 +119,7 @@ class Hooks:
             memory=self.memory,  # type: ignore[arg-type]
             telemetry=self.telemetry,
         )
-        [call] = [call for call in CALLS if call.path == WEBHOOK_PATH]
-        self.routes = [HttpRoute(call, webhooks.take)]
+        self.routes = [HttpRoute(TAKE_WEBHOOK, webhooks.take)]
 
     def headers(self, name: str, body: bytes = BODY, seconds: float = 0.0, key: bytes | None = None) -> dict[str, str]:
         """The headers of a signed webhook."""
