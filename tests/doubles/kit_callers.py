@@ -35,7 +35,7 @@ class KitPool:
         lower = {name.lower(): value for name, value in headers.items()}
         match, parts = _KEY.search(lower.get("authorization", "")), urlsplit(url)
         name = match[1] if match is not None else ""
-        response = self.kit._api.call(
+        response = self.kit.cloud.request(
             method,
             parts.path + (f"?{parts.query}" if parts.query else ""),
             body,

@@ -32,7 +32,7 @@ def client_of(kit: Mesh, service: str, sender_id: str = OPERATOR_ID) -> Any:
     Args:
         sender_id: whose messages it sends.
     """
-    process, cloud = Process("outside", kit._cloud.simulation), kit._cloud
+    process, cloud = Process("outside", kit.cloud.simulation), kit.cloud
     match service:
         case "sqs":
             return Outside(kit, KitSqs(process, cloud.queues, sender_id))
@@ -57,7 +57,7 @@ class Outside:
         member = getattr(self.client, name)
         if name == "exceptions":
             return member
-        return lambda **request: self.kit._cloud.perform(lambda: member(**request))
+        return lambda **request: self.kit.cloud.perform(lambda: member(**request))
 
     def get_paginator(self, operation: str) -> Pages:
         return Pages(self, operation)
@@ -165,9 +165,9 @@ class KitLambda:
     kit: Mesh
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
-        table = self.kit._cloud.table
+        table = self.kit.cloud.table
         (name,) = [
             each for each in registry.of(table).sweeps if names.function_name(table.namespace, each) == FunctionName
         ]
-        self.kit._cloud.system.run(name)
+        self.kit.cloud.system.run(name)
         return {}

@@ -44,7 +44,7 @@ class KitConnection:
 
     @property
     def namespace(self) -> str:
-        return self.kit._cloud.table.namespace
+        return self.kit.cloud.table.namespace
 
     def sqs(self) -> Any:
         return client_of(self.kit, "sqs")
@@ -61,7 +61,7 @@ class KitMeshClient(MeshClient):
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         kit = self.connection.kit  # type: ignore[attr-defined]
-        response = kit._api.call(method, path, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
+        response = kit.cloud.request(method, path, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
         return response["statusCode"], str(response.get("body") or "").encode()
 
 

@@ -36,9 +36,9 @@ class KitGateway:
 
     def call(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> GatewayAnswer:
         """Make a call of the page."""
-        api = self.cloud.kit._api
+        mesh = self.cloud.kit.cloud
         answer = self.ask(
-            lambda: api.call(method, target, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
+            lambda: mesh.request(method, target, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
         )
         content = str(answer.get("body") or "").encode()
         return GatewayAnswer(answer["statusCode"], answer.get("headers") or {}, iter([content] if content else []))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from asya.testing import Mesh
+    from asya.testing.services.scheduler import Scheduler
 
 T = TypeVar("T")
 SCHEDULE = 60.0
@@ -43,8 +44,8 @@ class KitEnvironment:
             return
         if self.monotonic() >= self._ticked_at + SCHEDULE:
             self._ticked_at = self.monotonic()
-            self.kit._cloud.system.wake_all()
-        self.kit._time.advance(seconds)
+            self.kit.cloud.system.wake_all()
+        self.kit.cloud.advance(seconds)
 
     def threads(self, count: int) -> Executor:
         return GreenThreads(self)
@@ -55,7 +56,7 @@ class KitEnvironment:
             while not is_done():
                 self._scheduler.wait(0.01)
             return
-        with self.kit._cloud.activate():
+        with self.kit.cloud.activate():
             self._scheduler.run(is_done)
 
     def start(self, body: Callable[[], None]) -> None:
@@ -74,8 +75,8 @@ class KitEnvironment:
             yield
 
     @property
-    def _scheduler(self) -> Any:
-        return self.kit._cloud.simulation.scheduler
+    def _scheduler(self) -> Scheduler:
+        return self.kit.cloud.simulation.scheduler
 
 
 class GreenFuture(Future[T]):

@@ -32,7 +32,7 @@ class KitHeavy(HeavyCloud):
     received: Counter[str]
 
     def runs(self, actor: str = "", *, after: datetime = LONG_AGO) -> list[dict[str, Any]]:
-        service = self.cloud.kit._cloud.jobs.service
+        service = self.cloud.kit.cloud.jobs.service
         prefix = f"asya.{self.namespace}.{actor}." if actor else f"asya.{self.namespace}."
         runs = [run for run in reversed(service.listed(after)) if run.name.startswith(prefix)]
         return [{"id": run.job_run_id, "name": run.name, "state": run.state} for run in runs]
@@ -49,7 +49,7 @@ def kit_heavy(mesh_file: Path, **options: Any) -> Iterator[KitHeavy]:
     """A mesh with heavy actors on the test kit; see `kit_cloud`."""
     received: Counter[str] = Counter()
     with kit_cloud(mesh_file, **options) as cloud:
-        queues = cloud.kit._cloud.queues
+        queues = cloud.kit.cloud.queues
         receive = queues.receive
 
         def counted(name: str, limit: int, hide: float | None = None) -> list[Message]:

@@ -1,7 +1,6 @@
 """The user of a test calls the gateway."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,8 +11,8 @@ from asya.tasks.http_calls import TASKS
 from asya.tasks.listing import TaskList
 from asya.tasks.view import TaskView
 from asya.testing.deployment import TEST_USER, Deployment
-from asya.testing.errors import RefusedError, TestKitError
-from asya.testing.services.gateway import URL, event
+from asya.testing.errors import RefusedError
+from asya.testing.services.gateway import URL
 
 T = TypeVar("T")
 
@@ -29,7 +28,7 @@ class Api:
     def ask(self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False) -> Any:
         """See `Mesh.ask`."""
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
-        response = self.call(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
+        response = self.cloud.request(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
         self.cloud.finish()
         status, text = response["statusCode"], response.get("body") or ""
         if status == 404 and or_none:
@@ -38,23 +37,6 @@ class Api:
             raise RefusedError(_problem_of(text))
         return msgspec.json.decode(text, type=answer) if answer is not None else None
 
-    def call(
-        self, method: str, path: str, body: bytes, headers: Mapping[str, str], *, user_arn: str, user_id: str
-    ) -> dict[str, Any]:
-        """Make a call as a principal, and return the answer of the function.
-
-        Args:
-            user_arn: the ARN of the principal; empty for a call without a signature.
-
-        Raises:
-            TestKitError: the process of the function died.
-        """
-        request = event(method, URL + path, body, headers, user_arn=user_arn, user_id=user_id)
-        response = self.cloud.perform(lambda: self.cloud.gateway.handle(request))
-        if response is None:
-            raise TestKitError(f"{method} {path}: the gateway died")
-        return response
-
     def call_back(self, link: str, body: Any) -> None:
         """Follow the link of a pause with an answer, without a signature.
 
@@ -62,7 +44,7 @@ class Api:
             RefusedError: the gateway refuses the answer.
         """
         content, headers = msgspec.json.encode(body), {"content-type": "application/json"}
-        answer = self.call("POST", link.removeprefix(URL), content, headers, user_arn="", user_id="")
+        answer = self.cloud.request("POST", link.removeprefix(URL), content, headers, user_arn="", user_id="")
         if answer["statusCode"] >= 400:
             raise RefusedError(_problem_of(answer.get("body") or ""))
 

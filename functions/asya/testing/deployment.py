@@ -57,7 +57,7 @@ from asya.testing.services.functions import (
     SimulatedServices,
     SystemFunctions,
 )
-from asya.testing.services.gateway import URL, Gateway, GatewayFunction, started
+from asya.testing.services.gateway import URL, Gateway, GatewayFunction, event, started
 from asya.testing.services.notifications import Notifications
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
@@ -105,9 +105,10 @@ class GivenSecrets:
 
 @dataclass
 class Deployment:
-    """A deployed mesh.
+    """A deployed mesh: its functions, the services below them, and the faults that a test plans.
 
     Attributes:
+        faults: what goes wrong, by actor or function; see `PlannedFaults`.
         allowed_endpoints: the endpoints that code of the mesh may call.
     """
 
@@ -183,12 +184,56 @@ class Deployment:
             with self.activate():
                 scheduler.run(lambda: scheduler.at_work == 0)
 
+    def request(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], *, user_arn: str, user_id: str
+    ) -> dict[str, Any]:
+        """Call the gateway as a principal, and return the answer of its function.
+
+        Args:
+            user_arn: the ARN of the principal; empty for a call without a signature.
+
+        Raises:
+            TestKitError: the process of the function died.
+        """
+        request = event(method, URL + path, body, headers, user_arn=user_arn, user_id=user_id)
+        response = self.perform(lambda: self.gateway.handle(request))
+        if response is None:
+            raise TestKitError(f"{method} {path}: the gateway died")
+        return response
+
+    def run_until_idle(self) -> None:
+        """Let the mesh work until no process is at work, and no message waits but the timers of sets.
+
+        Raises:
+            TestKitError: a function of the mesh raised, which should never happen.
+        """
+        with self.activate():
+            self.simulation.scheduler.run(lambda: self.is_at_rest)
+        self._raise_problems()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass without the scheduled functions.
+
+        Raises:
+            TestKitError: a function of the mesh raised, which should never happen.
+        """
+        scheduler = self.simulation.scheduler
+        end = scheduler.seconds + seconds
+        with self.activate():
+            scheduler.after(seconds, lambda: None)
+            scheduler.run(lambda: scheduler.seconds >= end, until=end)
+        self._raise_problems()
+
     @property
     def is_at_rest(self) -> bool:
         """Whether no process is at work, and no message waits but the timers of sets."""
         return self.simulation.scheduler.at_work == 0 and not any(
             message for queue in self.queues.queues.values() for message in queue.messages if _is_alive(queue, message)
         )
+
+    def _raise_problems(self) -> None:
+        if self.history.problems:
+            raise TestKitError("; ".join(self.history.problems))
 
     def _sqs(self) -> Guarded:
         process = current_process()

@@ -123,7 +123,7 @@ class WebhookCall:
             api.cloud.simulation.scheduler.now,
         )
         request, sent = to(TAKE_WEBHOOK, name=self.trigger), {**headers, **signature}
-        response = api.call(*request, self.body, sent, user_arn="", user_id="")
+        response = api.cloud.request(*request, self.body, sent, user_arn="", user_id="")
         if response["statusCode"] >= 400:
             raise RefusedError(str(response.get("body", "")))
         received = {name.lower(): text for name, text in sent.items()}

@@ -53,6 +53,9 @@ class Mesh:
         allowed_endpoints: AWS endpoints that handlers and jobs may call, such as `localhost:4566` or
             `bedrock-runtime.*.amazonaws.com`. By default every call is refused. With one, they have the AWS variables of the test.
 
+    Attributes:
+        cloud: what the mesh runs on: queues, tables, bucket, functions and faults. Tests of actors need none of it.
+
     Raises:
         asya_infra.mesh_file.source.MeshFileError: the mesh file has problems; each has its line.
         TestKitError: the start has no time zone, or a mesh refuses reports of that time.
@@ -76,11 +79,11 @@ class Mesh:
         data_uri = f"file://{self.data}/"
         began = plain_datetime(start or datetime.now(UTC))
         _check_start(began)
-        self._cloud = deploy(
+        self.cloud = deploy(
             loaded, data_uri, dict(env or {}), seed=seed, start=began, allowed_endpoints=tuple(allowed_endpoints)
         )
-        self._api = Api(self._cloud)
-        self._time = VirtualTime(self._cloud)
+        self._api = Api(self.cloud)
+        self._time = VirtualTime(self.cloud)
         self._external = ExternalSystems(self._api, data_uri)
 
     # --- what a caller does ----------------------------------------------------------------------------------------
@@ -115,7 +118,7 @@ class Mesh:
         if then:
             if timeout is not None:
                 raise TestKitError("only the gateway sets deadlines, and it takes one actor: give `timeout` or `then`")
-            run = Run(self, produce(self._cloud, actor, then, payload, headers or {}))
+            run = Run(self, produce(self.cloud, actor, then, payload, headers or {}))
         else:
             body = {"payload": plain(payload, "payload")} | ({"headers": headers} if headers else {})
             body |= {"timeout": timeout} if timeout is not None else {}
@@ -130,8 +133,8 @@ class Mesh:
             TestKitError: the mesh has no such tool.
             RefusedError: the arguments do not fit the schema of the tool.
         """
-        if tool not in self._cloud.table.tools:
-            raise TestKitError(f"the mesh has no tool {tool!r}{hint(tool, self._cloud.table.tools)}")
+        if tool not in self.cloud.table.tools:
+            raise TestKitError(f"the mesh has no tool {tool!r}{hint(tool, self.cloud.table.tools)}")
         body = {"name": tool, "arguments": plain(dict(arguments or {}), "payload")}
         run = Run(self, self.ask(*to(CALL_TOOL), _Started, body=body).id)
         self._time.settle(run)
@@ -223,8 +226,8 @@ class Mesh:
             RefusedError: the gateway refuses a dead letter, which stays. Those before it are sent.
         """
         self._check_actor(actor)
-        queue = dlq_name(self._cloud.table.namespace, actor)
-        sent = messages.redrive(self.ask, self._cloud.queues, queue, actor, force=force)
+        queue = dlq_name(self.cloud.table.namespace, actor)
+        sent = messages.redrive(self.ask, self.cloud.queues, queue, actor, force=force)
         runs = tuple(Run(self, envelope_id) for envelope_id in sent)
         for run in runs:
             self._time.settle(run)
@@ -283,7 +286,7 @@ class Mesh:
             TestKitError: the mesh has no such actor.
         """
         self._check_actor(actor)
-        run = Run(self, put(self._cloud, actor, body))
+        run = Run(self, put(self.cloud, actor, body))
         self._time.settle(run)
         return run
 
@@ -292,7 +295,7 @@ class Mesh:
     def kill_after(self, actor: str, *, times: int = 1) -> None:
         """Kill the process of an actor after its next batch: all is sent, and SQS delivers the batch again."""
         self._check_actor(actor)
-        self._cloud.faults.deaths[actor] += times
+        self.cloud.faults.deaths[actor] += times
 
     def kill_during(self, actor: str, *, times: int = 1) -> None:
         """Kill the process of an actor in its next call: nothing is sent, and SQS delivers the batch again.
@@ -300,12 +303,12 @@ class Mesh:
         The driver of a heavy actor dies with its job run.
         """
         self._check_code(actor)
-        self._cloud.faults.interruptions[actor] += times
+        self.cloud.faults.interruptions[actor] += times
 
     def duplicate(self, actor: str, *, times: int = 1) -> None:
         """Let SQS deliver the next message to an actor twice."""
         self._check_actor(actor)
-        self._cloud.faults.copies[actor] += times
+        self.cloud.faults.copies[actor] += times
 
     def fail(self, actor: str, error: type[BaseException] | BaseException, *, times: int = 1) -> None:
         """Let the next calls of an actor's handler raise an error instead.
@@ -320,29 +323,29 @@ class Mesh:
             if isinstance(error, BaseException)
             else lambda: error(f"planned for {actor}")
         )
-        self._cloud.faults.failures.setdefault(actor, deque()).extend([new] * times)
+        self.cloud.faults.failures.setdefault(actor, deque()).extend([new] * times)
 
     # --- what a run reads ------------------------------------------------------------------------------------------
 
     @property
     def objects(self) -> Mapping[str, bytes]:
         """The content of the mesh's bucket by key: results, paused envelopes and so on."""
-        return self._cloud.objects
+        return self.cloud.objects
 
     @property
     def dead_letters(self) -> tuple[str, ...]:
         """The bodies of the messages in dead-letter queues: those that SQS delivered too often; see `redrive`."""
-        return tuple(message.body for message in messages.waiting(self._cloud.queues))
+        return tuple(message.body for message in messages.waiting(self.cloud.queues))
 
     @property
     def notifications(self) -> tuple[Notification, ...]:
         """The push notifications to agents, oldest first. They are kept, and none leaves the process."""
-        return tuple(self._cloud.notifications.sent)
+        return tuple(self.cloud.notifications.sent)
 
     @property
     def log(self) -> tuple[str, ...]:
         """What happened, one line each: seconds, process and call."""
-        return tuple(self._cloud.simulation.log.lines)
+        return tuple(self.cloud.simulation.log.lines)
 
     def runs(self, status: RunStatus | None = None) -> tuple[Run, ...]:
         """The tasks of the mesh, newest first, with slices and other children.
@@ -354,18 +357,18 @@ class Mesh:
 
     def partials_of(self, envelope_id: str) -> list[Any]:
         """What the handlers and jobs of an envelope said on their way; see `Run.partials`."""
-        store = PartialStore(self._cloud.tables, table_name(self._cloud.table.namespace, "tasks"), lambda _: None)  # type: ignore[arg-type]
+        store = PartialStore(self.cloud.tables, table_name(self.cloud.table.namespace, "tasks"), lambda _: None)  # type: ignore[arg-type]
         # Those of earlier hours too, which the gateway does not show any more.
         batches = store.read(envelope_id, datetime.fromtimestamp(0, UTC))
         return [json.loads(bytes(partial.data)) for batch in batches for partial in batch.messages]
 
     def sent(self, envelope_id: str) -> list[Envelope]:
         """The messages of an envelope in the order of their sends."""
-        return [sent.envelope for sent in self._cloud.history.sent.get(envelope_id, [])]
+        return [sent.envelope for sent in self.cloud.history.sent.get(envelope_id, [])]
 
     def children_of(self, envelope_id: str) -> list[str]:
         """The ids of the envelopes that descend from an envelope directly."""
-        return self._cloud.history.children_of(envelope_id)
+        return self.cloud.history.children_of(envelope_id)
 
     def ask(self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False) -> Any:
         """Call the API of the gateway and return its answer.
@@ -381,18 +384,18 @@ class Mesh:
         return self._api.ask(method, path, answer, body=body, or_none=or_none)
 
     def _check_actor(self, name: str) -> None:
-        known = self._cloud.table.actors
+        known = self.cloud.table.actors
         if name not in known:
             raise TestKitError(f"the mesh has no actor {name!r}{hint(name, known)}")
 
     def _check_code(self, actor: str) -> None:
         self._check_actor(actor)
-        if self._cloud.table.actors[actor].kind not in ("handler", "spark"):
+        if self.cloud.table.actors[actor].kind not in ("handler", "spark"):
             raise TestKitError(f"actor {actor!r} has no handler or job that could fail")
 
     def __repr__(self) -> str:
         """The namespace and the time that has passed."""
-        return f"<Mesh {self._cloud.table.namespace}, {self.now - self._cloud.simulation.scheduler.start_time} old>"
+        return f"<Mesh {self.cloud.table.namespace}, {self.now - self.cloud.simulation.scheduler.start_time} old>"
 
 
 def _check_start(start: datetime) -> None:

@@ -67,20 +67,14 @@ class VirtualTime:
         """The virtual time."""
         return self._cloud.simulation.scheduler.now
 
-    def rest(self) -> None:
-        """Let the mesh work until it is at rest."""
-        with self._cloud.activate():
-            self._cloud.simulation.scheduler.run(lambda: self._cloud.is_at_rest)
-        self._raise_problems()
-
     def settle(self, run: Run) -> None:
         """Let the mesh work until it is at rest, and for a while longer if the run has not ended by then."""
-        self.rest()
+        self._cloud.run_until_idle()
         end = self.now + _PATIENCE
         while self._is_open(run) and not _waits_beyond(run, end) and self.now < end:
-            self.advance(_MINUTE)
+            self._cloud.advance(_MINUTE)
             self._tick()
-            self.rest()
+            self._cloud.run_until_idle()
 
     def travel(self, time: timedelta) -> None:
         """Let time pass, as `Mesh.travel` says."""
@@ -90,18 +84,11 @@ class VirtualTime:
         while scheduler.seconds < end:
             done = span - (end - scheduler.seconds)
             step = _MINUTE if done < _MINUTELY * _MINUTE else max(_MINUTE, span / _TICKS)
-            self.advance(min(step, end - scheduler.seconds, seconds_to_slot(self._cloud.table, self.now) or step))
+            self._cloud.advance(
+                min(step, end - scheduler.seconds, seconds_to_slot(self._cloud.table, self.now) or step)
+            )
             self._tick()
-        self.rest()
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass without the scheduled functions."""
-        scheduler = self._cloud.simulation.scheduler
-        end = scheduler.seconds + seconds
-        with self._cloud.activate():
-            scheduler.after(seconds, lambda: None)
-            scheduler.run(lambda: scheduler.seconds >= end, until=end)
-        self._raise_problems()
+        self._cloud.run_until_idle()
 
     def _tick(self) -> None:
         """Run the scheduled functions."""
@@ -109,11 +96,6 @@ class VirtualTime:
             self._cloud.system.wake_all()
             scheduler = self._cloud.simulation.scheduler
             scheduler.run(lambda: scheduler.at_work == 0)
-
-    def _raise_problems(self) -> None:
-        problems = self._cloud.history.problems
-        if problems:
-            raise TestKitError("; ".join(problems))
 
     def _is_open(self, run: Run) -> bool:
         status, sent = run.status, self._cloud.history.sent.get(run.id, [])

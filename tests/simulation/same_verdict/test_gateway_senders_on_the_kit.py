@@ -16,7 +16,7 @@ globals().update(comparable(on_the_cloud))
 @pytest.fixture(autouse=True)
 def sqs_of_the_role(gateway: KitCloud, monkeypatch: pytest.MonkeyPatch) -> None:
     """The SQS client of the handler `send`, with the role of its actor."""
-    queues, sender = gateway.kit._cloud.queues, f"{role_id('send')}:session"
+    queues, sender = gateway.kit.cloud.queues, f"{role_id('send')}:session"
 
     def send_message(*, QueueUrl: str, MessageBody: str) -> dict[str, str]:  # noqa: N803
         queue = QueueUrl.rpartition("/")[2]

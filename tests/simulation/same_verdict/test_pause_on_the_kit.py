@@ -13,8 +13,10 @@ globals().update(comparable(on_the_cloud))
 def notifications(paths: KitCloud) -> str:
     """The URL of a queue that gets the notifications of pauses, as a subscriber of the topic does."""
     url = str(paths.client("sqs").create_queue(QueueName="editors")["QueueUrl"])
-    cloud = paths.kit._cloud
-    cloud.bus.subscriber = lambda detail: (
-        cloud.queues.send("editors", detail, sender=None, by="sns.amazonaws.com") and None
-    )
+    cloud = paths.kit.cloud
+
+    def deliver(detail: str) -> None:
+        cloud.queues.send("editors", detail, sender=None, by="sns.amazonaws.com")
+
+    cloud.bus.subscriber = deliver
     return url

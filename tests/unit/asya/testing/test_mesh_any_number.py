@@ -105,7 +105,7 @@ def answered_by_form(mesh: Mesh, run: Run, total: str) -> Run:
     assert run.question is not None
     link = str(run.question.callback).removeprefix(URL)
     form, headers = urlencode({"total": total}).encode(), {"content-type": "application/x-www-form-urlencoded"}
-    assert mesh._api.call("POST", link, form, headers, user_arn="", user_id="")["statusCode"] < 400
+    assert mesh.cloud.request("POST", link, form, headers, user_arn="", user_id="")["statusCode"] < 400
     mesh.travel(seconds=1)
     return run
 
@@ -116,7 +116,7 @@ def told_by_a_bus(mesh: Mesh, total: str, number: int) -> Run:
         f'"account": "1", "detail": {{"total": {total}}}}}'
     )
     known = {each.id for each in mesh.runs()}
-    put(mesh._cloud, TRIGGERS, f'{{"trigger": "changed", "event": {event}}}', sender=SERVICE_SENDER)
+    put(mesh.cloud, TRIGGERS, f'{{"trigger": "changed", "event": {event}}}', sender=SERVICE_SENDER)
     mesh.travel(seconds=1)
     (run,) = [each for each in mesh.runs() if each.id not in known]
     return run

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from asya.protocol.mesh_table import decode_table, encode_table
 from asya.testing import Mesh, RefusedError
-from asya.testing.api import TEST_USER, USER_ID
+from asya.testing.api import USER_ID
+from asya.testing.deployment import TEST_USER
 from asya.testing.run import Run
 from asya.testing.services.gateway import URL
 from tests.doubles.json_numbers import NUMBERS, are_equal
@@ -90,7 +91,7 @@ def paused(tmp_path: Path) -> Run:
 
 def shown(run: Run, method: str, path: str, body: object = None) -> str:
     content = b"" if body is None else json.dumps(body).encode()
-    answer = run.mesh._api.call(method, path, content, HEADERS, user_arn=TEST_USER, user_id=USER_ID)
+    answer = run.mesh.cloud.request(method, path, content, HEADERS, user_arn=TEST_USER, user_id=USER_ID)
     assert answer["statusCode"] < 300, answer
     text: str = answer["body"]
     return text
@@ -129,7 +130,7 @@ def test_1_an_answer_is_compared_with_the_digits_of_the_options(paused: Run) -> 
 @settings(max_examples=8, deadline=None)
 def test_1_the_table_has_the_numbers_of_the_mesh_file(numbers: list[str]) -> None:
     with TemporaryDirectory() as folder:
-        content = encode_table(mesh_of(Path(folder), numbers)._cloud.table)
+        content = encode_table(mesh_of(Path(folder), numbers).cloud.table)
     assert encode_table(decode_table(content)) == content
     payload = read(content)["triggers"]["nightly"]["payload"]
     assert are_equal(payload["first"], numbers[5])

@@ -70,9 +70,9 @@ def test_16_a_stopped_backfill_is_shown_and_resumed(cloud: KitCloud) -> None:
 @pytest.mark.rule("16.backfill.cancel")
 def test_16_a_backfill_is_canceled(cloud: KitCloud) -> None:
     """Its running task too; the exit code of a follower says so."""
-    cloud.kit._cloud.sources.functions.pop("asya-shop-greet")
+    cloud.kit.cloud.sources.functions.pop("asya-shop-greet")
     backfill = asya("backfill", *RANGE).stdout.strip()
-    cloud.kit._time.advance(10)
+    cloud.kit.cloud.advance(10)
     assert "2026-11-01 02:00 +01  pending" in asya("backfill", "show", backfill).stdout
     assert asya("backfill", "cancel", backfill).stdout == f"{backfill}: canceled\n"
     assert asya("backfill", "show", backfill, "--follow").code == 3
@@ -84,7 +84,7 @@ def test_the_end_of_the_terminal_ends_nothing(cloud: KitCloud) -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    cloud.kit._cloud.sources.functions.pop("asya-shop-greet")
+    cloud.kit.cloud.sources.functions.pop("asya-shop-greet")
     with using(SetClock(lambda: cloud.kit.now, on_sleep=interrupt)):
         outcome = asya("backfill", *RANGE, "--follow")
     assert outcome.code == 130

@@ -12,7 +12,7 @@ from tests.doubles.kit_cloud import KitCloud
 
 def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
     asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00")
-    cloud.kit._time.rest()
+    cloud.kit.cloud.run_until_idle()
     first, *lines = asya("trigger", "list").stdout.splitlines()
     assert first.split() == ["trigger", "source", "is", "last", "slot", "task", "next", "slot"]
     assert lines[2].split()[:8] == ["nightly", "cron", "on", "2026-11-25", "02:00", "+01", "succeeded", "2026-11-26"]
@@ -26,7 +26,7 @@ def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
 def test_16_a_trigger_shows_its_slots_and_what_it_started(cloud: KitCloud) -> None:
     """In the zone of its schedule."""
     fired = asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00").stdout.strip()
-    cloud.kit._time.rest()
+    cloud.kit.cloud.run_until_idle()
     shown = asya("trigger", "show", "nightly").stdout
     assert "nightly  on" in shown
     assert "0 2 * * * in Europe/Oslo" in shown
@@ -52,8 +52,8 @@ def test_16_a_trigger_shows_what_waits_and_its_url(cloud: KitCloud) -> None:
         for number in range(3):
             event = {"id": f"{name}-{number}", "time": "2026-11-25T12:00:00Z", "detail": {"number": number}}
             body = json.dumps({"trigger": name, "event": {"source": "shop", "detail-type": "Asked", **event}})
-            put(cloud.kit._cloud, names.TRIGGERS, body, sender="AIDAEVENTS")
-    cloud.kit._time.advance(20)
+            put(cloud.kit.cloud, names.TRIGGERS, body, sender="AIDAEVENTS")
+    cloud.kit.cloud.advance(20)
     [first] = cloud.kit.runs()
     assert (
         f"overlap   queue\n  running   {first.id}\n  queued    2 starts\n" in asya("trigger", "show", "waiting").stdout
@@ -81,7 +81,7 @@ def test_16_each_command_without_a_slot_starts_a_task(cloud: KitCloud) -> None:
     """With --at, a slot starts once."""
     ids = [json.loads(asya("trigger", "fire", "nightly", "--json").stdout)["id"] for _ in range(2)]
     ids += [asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00").stdout.strip() for _ in range(2)]
-    cloud.kit._time.rest()
+    cloud.kit.cloud.run_until_idle()
     assert {run.id for run in cloud.kit.runs()} == set(ids)
     assert len(set(ids)) == 3
 

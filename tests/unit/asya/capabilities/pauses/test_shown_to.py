@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asya.tasks.listing import TaskList
 from asya.tasks.view import TaskView
 from asya.testing import Mesh
 
@@ -45,7 +46,7 @@ def test_a_payload_behind_a_claim_check_is_shown(mesh: Mesh) -> None:
 @pytest.mark.rule("11.pause.shown-to")
 def test_lists_have_the_question_alone(mesh: Mesh) -> None:
     mesh.send("bill", {}, then=["approve"])
-    (task,) = mesh._api.tasks("paused")
+    (task,) = mesh.ask("GET", "/api/v1/mesh?status=paused", TaskList).items
     assert task.pause is not None
     assert task.pause.prompt == "Pay 3544790567247868102?"
     assert not task.pause.shown
@@ -64,7 +65,7 @@ def test_a_message_keeps_its_digits(mesh: Mesh) -> None:
 def test_the_values_are_there_until_the_pause_ends(mesh: Mesh) -> None:
     run = mesh.send("ask", {"secret": "s3cr3t"})
     mesh.answer(run, note="ok")
-    view: TaskView = mesh._api.ask("GET", f"/api/v1/mesh/{run.id}", TaskView)
+    view: TaskView = mesh.ask("GET", f"/api/v1/mesh/{run.id}", TaskView)
     assert (view.status, view.pause) == ("succeeded", None)
 
 

@@ -60,7 +60,7 @@ def link_of(run: Run) -> str:
 
 def call(mesh: Mesh, method: str, link: str, body: bytes = b"", **headers: str) -> tuple[int, str, Mapping[str, str]]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer: Any = mesh._api.call(method, link.removeprefix(URL), body, named, user_arn="", user_id="")
+    answer: Any = mesh.cloud.request(method, link.removeprefix(URL), body, named, user_arn="", user_id="")
     return answer["statusCode"], answer.get("body") or "", answer["headers"]
 
 
@@ -181,7 +181,7 @@ def test_every_other_token_gives_the_same_404(mesh: Mesh, run: Run) -> None:
     wrong = [link[:-1], f"{link[:-43]}{'A' * 43}", URL + "/callbacks?token=x", URL + "/callbacks"]
     assert len({call(mesh, "GET", each)[:2] for each in wrong}) == 1
     assert call(mesh, "GET", wrong[0])[0] == 404
-    mesh._time.advance(29.1 * 86_400)
+    mesh.cloud.advance(29.1 * 86_400)
     assert call(mesh, "GET", link)[:2] == call(mesh, "GET", wrong[0])[:2]
 
 
@@ -191,7 +191,7 @@ def test_lists_and_streams_leave_the_link_out(mesh: Mesh, run: Run) -> None:
     assert link in json.dumps(mesh.ask("GET", f"/api/v1/mesh/{run.id}", dict))
     assert "token" not in json.dumps(mesh.ask("GET", "/api/v1/mesh", dict))
     path = f"/api/v1/mesh/{run.id}/events"
-    answer = mesh._api.call("GET", path, b"", {}, user_arn=TEST_USER, user_id=USER_ID)
+    answer = mesh.cloud.request("GET", path, b"", {}, user_arn=TEST_USER, user_id=USER_ID)
     assert "Publish it?" in str(answer)
     assert "callbacks" not in str(answer)
     kept = [body for key, body in mesh.objects.items() if key.startswith("paused/")]

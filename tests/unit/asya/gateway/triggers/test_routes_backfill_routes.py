@@ -27,12 +27,12 @@ def shown(mesh: Mesh, backfill: BackfillView) -> BackfillView:
 def test_16_a_backfill_killed_twice_starts_each_slot_once(mesh: Mesh, seed: int) -> None:
     """Ends of tasks start the next ones; no minute passes."""
     fire(mesh, at="2026-11-03T02:00")
-    mesh._cloud.simulation.random.seed(seed)
-    mesh._cloud.faults.deaths[names.TRIGGERS] += 2
-    mesh._cloud.faults.copies[names.TRIGGERS] += 2
+    mesh.cloud.simulation.random.seed(seed)
+    mesh.cloud.faults.deaths[names.TRIGGERS] += 2
+    mesh.cloud.faults.copies[names.TRIGGERS] += 2
     backfill = begin(mesh, at_once=3)
     assert (backfill.state, backfill.total, backfill.waiting) == ("running", 10, 10)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     ended = shown(mesh, backfill)
     assert (ended.state, ended.succeeded, ended.failed, ended.before, ended.waiting) == ("done", 9, 0, 1, 0)
     assert sorted(run.result["day"] for run in mesh.runs()) == [f"2026-11-{day:02d}" for day in range(1, 11)]
@@ -49,8 +49,8 @@ def test_16_a_backfill_killed_twice_starts_each_slot_once(mesh: Mesh, seed: int)
 def test_16_the_sweep_moves_a_backfill_on_whose_messages_are_lost(mesh: Mesh) -> None:
     """Within a minute."""
     backfill = begin(mesh)
-    mesh._cloud.queues.queues[names.queue_name("shop", names.TRIGGERS)].messages.clear()
-    mesh._time.rest()
+    mesh.cloud.queues.queues[names.queue_name("shop", names.TRIGGERS)].messages.clear()
+    mesh.cloud.run_until_idle()
     assert shown(mesh, backfill).waiting == 10
     mesh.travel(minutes=1)
     assert shown(mesh, backfill).state == "done"
@@ -60,7 +60,7 @@ def test_16_the_sweep_moves_a_backfill_on_whose_messages_are_lost(mesh: Mesh) ->
 def test_16_the_overlap_of_the_trigger_does_not_hold(mesh: Mesh) -> None:
     """No slot is skipped while others run."""
     backfill = begin(mesh, trigger="careful", at_once=5)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert (shown(mesh, backfill).succeeded, len(mesh.runs())) == (10, 10)
 
 
@@ -70,7 +70,7 @@ def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     """After the cause is repaired."""
     mesh.fail("greet", ValueError("no such day"), times=2)
     backfill = begin(mesh, stop_after=2)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     stopped = shown(mesh, backfill)
     assert (stopped.state, stopped.failed, stopped.waiting) == ("stopped", 2, 8)
     assert [each.problem for each in stopped.failures] == ["ValueError: no such day"] * 2
@@ -78,7 +78,7 @@ def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     assert shown(mesh, backfill).waiting == 8
     for _ in range(2):
         mesh.ask("POST", f"/api/v1/backfills/{backfill.id}/resume", BackfillView)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     ended = shown(mesh, backfill)
     assert (ended.state, ended.failed, ended.succeeded) == ("done", 2, 8)
 
@@ -87,14 +87,14 @@ def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
 def test_16_a_canceled_backfill_cancels_its_running_tasks(mesh: Mesh) -> None:
     """A repeated call changes nothing; one that has ended stays as it is."""
     backfill = begin(mesh, at_once=2)
-    queue = mesh._cloud.queues.queues[names.queue_name("shop", "greet")]
-    mesh._cloud.sources.functions.pop(queue.name)  # the actor does not answer
-    mesh._time.advance(30)
+    queue = mesh.cloud.queues.queues[names.queue_name("shop", "greet")]
+    mesh.cloud.sources.functions.pop(queue.name)  # the actor does not answer
+    mesh.cloud.advance(30)
     assert [each.status for each in shown(mesh, backfill).running] == ["pending", "pending"]
     for _ in range(2):
         view = mesh.ask("DELETE", f"/api/v1/backfills/{backfill.id}", BackfillView)
         assert view.state == "canceled"
-    mesh._time.advance(30)
+    mesh.cloud.advance(30)
     ended = shown(mesh, backfill)
     assert (ended.state, ended.running, ended.failed, ended.waiting) == ("canceled", [], 2, 8)
     assert {run.status for run in mesh.runs()} == {"canceled"}
@@ -109,7 +109,7 @@ def test_16_a_dry_run_counts_and_a_repeated_key_begins_one(mesh: Mesh) -> None:
         call(mesh, "POST", "/api/v1/backfills", body.replace("AT", at), **{"Idempotency-Key": "k"}) for at in "112"
     ]
     assert [status for status, _ in answers] == [201, 201, 409]
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert len(mesh.ask("GET", "/api/v1/backfills", BackfillList).items) == 1
     assert len(mesh.runs()) == 2
 
@@ -128,7 +128,7 @@ def test_16_a_repeated_key_has_the_same_range(mesh: Mesh) -> None:
         ("2026-11-03", "b"),
     ):
         answers.append(call(mesh, "POST", "/api/v1/backfills", body % last, **{"Idempotency-Key": key}))
-        mesh._time.advance(90_000)
+        mesh.cloud.advance(90_000)
     assert [status for status, _ in answers] == [201, 201, 409, 201, 409]
 
 

@@ -27,14 +27,14 @@ def fire(mesh: Mesh, name: str = "nightly", at: str | None = None) -> str:
     """Fire a trigger, and let the mesh work."""
     body = {"at": at} if at is not None else None
     task_id: str = mesh.ask("POST", f"/api/v1/triggers/{name}/fire", Fired, body=body).id
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     return task_id
 
 
 def call(mesh: Mesh, method: str, path: str, body: str = "", **options: str) -> tuple[int, Any]:
     """Make a call as another caller, or with headers."""
     user = {"user_arn": options.pop("user_arn", "arn:aws:iam::123456789012:user/test"), "user_id": "AIDA"}
-    response = mesh._api.call(method, path, body.encode(), options, **user)
+    response = mesh.cloud.request(method, path, body.encode(), options, **user)
     return response["statusCode"], response.get("body")
 
 
@@ -43,8 +43,8 @@ def tell(mesh: Mesh, name: str, detail: dict[str, Any]) -> None:
     event = {"id": str(uuid4()), "source": "shop", "detail-type": "Placed", "detail": detail}
     event |= {"time": "2026-11-25T12:00:00Z", "account": "1", "region": "eu-west-1", "resources": []}
     body = json.dumps({"trigger": name, "event": event})
-    mesh._cloud.queues.send(names.queue_name("shop", names.TRIGGERS), body, sender=None, by="AIDAEVENTS")
-    mesh._time.advance(10)
+    mesh.cloud.queues.send(names.queue_name("shop", names.TRIGGERS), body, sender=None, by="AIDAEVENTS")
+    mesh.cloud.advance(10)
 
 
 def task(mesh: Mesh, task_id: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_16_a_call_without_a_slot_starts_a_task_for_now(mesh: Mesh) -> None:
     path = "/api/v1/triggers/nightly/fire"
     answers = [call(mesh, "POST", path, **{"Idempotency-Key": key}) for key in ("one", "one", "two")]
     assert [status for status, _ in answers] == [202, 202, 202]
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert len(mesh.runs()) == 2
     assert {run.result["day"] for run in mesh.runs()} == {"2026-11-25"}
     assert answers[0] == answers[1]
@@ -189,7 +189,7 @@ def test_16_to_resume_a_trigger_again_leaves_no_slot_out(mesh: Mesh) -> None:
     mesh.travel(minutes=2)  # the schedule begins
     trigger(mesh, action="/pause")
     trigger(mesh, action="/resume")
-    mesh._time.advance((datetime(2026, 11, 26, 1, 0, 10, tzinfo=UTC) - mesh.now) / timedelta(seconds=1))
+    mesh.cloud.advance((datetime(2026, 11, 26, 1, 0, 10, tzinfo=UTC) - mesh.now) / timedelta(seconds=1))
     trigger(mesh, action="/resume")
     mesh.travel(minutes=2)
     assert days_of(mesh) == ["2026-11-26"]
@@ -221,15 +221,15 @@ def test_16_others_are_refused(mesh: Mesh, path: str) -> None:
 def test_16_a_redriven_letter_of_x_triggers_is_taken_again(mesh: Mesh) -> None:
     """The gateway sends it, whose role is one of the mesh."""
     queue = names.queue_name("shop", names.TRIGGERS)
-    mesh._cloud.queues.send(
+    mesh.cloud.queues.send(
         queue, '{"trigger": "nightly", "slot": "2026-11-25T01:00:00Z"}', sender=None, by="AIDASTRANGER"
     )
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert (mesh.runs(), len(mesh.dead_letters)) == ((), 1)
-    (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
+    (letter,) = mesh.cloud.queues.queues[f"{queue}-dlq"].messages
     query = f"actor=x-triggers&message_id={letter.message_id}&sender={letter.sender}"
     status, _ = call(mesh, "POST", f"/api/v1/mesh/redrive?{query}", letter.body)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert (status, [run.result for run in mesh.runs()]) == (200, [{"day": "2026-11-25"}])
 
 
@@ -238,12 +238,12 @@ def test_16_x_dlq_copies_a_letter_of_x_triggers_and_logs_its_problem(mesh: Mesh)
     """Once; it stays on its queue."""
     queue, body = names.queue_name("shop", names.TRIGGERS), '{"trigger": "nightly", "slot": "now"}'
     sender = f"{role_id(names.TASK_SWEEP)}:session"
-    mesh._cloud.queues.send(queue, body, sender=None, by=sender)
+    mesh.cloud.queues.send(queue, body, sender=None, by=sender)
     mesh.travel(minutes=3)
     lines = [line for line in mesh.log if "log: dead letter" in line]
     assert len(lines) == 1
     assert "problem=the message is of no source of triggers: 'now' is no RFC 3339 time" in lines[0]
-    (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
+    (letter,) = mesh.cloud.queues.queues[f"{queue}-dlq"].messages
     assert mesh.objects[f"dlq/unreadable/{letter.message_id}"] == body.encode()
 
 
@@ -253,13 +253,13 @@ def test_16_events_of_a_pause_are_kept_as_dead_letters(mesh: Mesh) -> None:
     queue = names.queue_name("shop", names.TRIGGERS)
     trigger(mesh, "orders", "/pause")
     tell(mesh, "orders", {"day": "today"})
-    (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
+    (letter,) = mesh.cloud.queues.queues[f"{queue}-dlq"].messages
     assert "the trigger 'orders' is paused" in letter.attributes[PROBLEM]["StringValue"]
     assert mesh.runs() == ()
     trigger(mesh, "orders", "/resume")
     query = f"actor=x-triggers&message_id={letter.message_id}&sender={letter.sender}"
     assert call(mesh, "POST", f"/api/v1/mesh/redrive?{query}", letter.body)[0] == 200
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     assert [run.result for run in mesh.runs()] == [{"day": "today"}]
 
 

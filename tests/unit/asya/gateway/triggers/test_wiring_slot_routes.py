@@ -24,7 +24,7 @@ def allow(patch: pytest.MonkeyPatch, host: str = "http://127.0.0.1:4566") -> Non
 def decide(mesh: Mesh, span: timedelta) -> DecidedSlots:
     body = {"until": format_time(mesh.now + span)}
     found: DecidedSlots = mesh.ask("POST", "/api/v1/triggers", DecidedSlots, body=body)
-    mesh._time.rest()
+    mesh.cloud.run_until_idle()
     return found
 
 

@@ -52,14 +52,14 @@ def mesh(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
 
 def call(mesh: Mesh, method: str, path: str, body: object = None) -> tuple[int, Any]:
     content = b"" if body is None else json.dumps(body).encode()
-    response = mesh._api.call(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
+    response = mesh.cloud.request(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
     text = response.get("body") or "null"
     return response["statusCode"], json.loads(text) if text[0] in "{[n" else text
 
 
 @pytest.fixture(scope="module")
 def calls(mesh: Mesh) -> tuple[ApiCall, ...]:
-    return calls_of(mesh._cloud.table)
+    return calls_of(mesh.cloud.table)
 
 
 def test_every_call_reaches_its_function(mesh: Mesh, calls: tuple[ApiCall, ...]) -> None:
@@ -78,14 +78,14 @@ def test_a_caller_without_the_rights_of_a_call_is_refused(tmp_path: Path) -> Non
 
     def refuses(each: ApiCall, arn: str) -> bool:
         path = each.path.replace("{", "").replace("}", "")
-        response = mesh._api.call(each.method, path, b"", {}, user_arn=arn, user_id="AIDASTRANGER")
+        response = mesh.cloud.request(each.method, path, b"", {}, user_arn=arn, user_id="AIDASTRANGER")
         refusals = ("sign the request", "only operators may make this call")
         return bool(response["statusCode"] == 403 and any(text in response["body"] for text in refusals))
 
-    open_calls = {each.route for each in calls_of(mesh._cloud.table) if not refuses(each, "")}
-    for_callers = {each.route for each in calls_of(mesh._cloud.table) if not refuses(each, stranger)}
-    assert open_calls == {each.route for each in calls_of(mesh._cloud.table) if each.rights == "public"}
-    assert for_callers == {each.route for each in calls_of(mesh._cloud.table) if each.rights != "operators"}
+    open_calls = {each.route for each in calls_of(mesh.cloud.table) if not refuses(each, "")}
+    for_callers = {each.route for each in calls_of(mesh.cloud.table) if not refuses(each, stranger)}
+    assert open_calls == {each.route for each in calls_of(mesh.cloud.table) if each.rights == "public"}
+    assert for_callers == {each.route for each in calls_of(mesh.cloud.table) if each.rights != "operators"}
 
 
 def test_a_path_without_a_call_is_unknown(mesh: Mesh) -> None:

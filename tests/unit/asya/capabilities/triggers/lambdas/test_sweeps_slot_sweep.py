@@ -154,9 +154,9 @@ def test_16_schedules_agree_with_a_model(tmp_path: Path, name: str) -> None:
     if case.outage is not None:
         stops, goes_on = case.outage
         mesh.travel(hours=stops)
-        mesh._cloud.system.fails_overdue_tasks = False
+        mesh.cloud.system.fails_overdue_tasks = False
         mesh.travel(hours=goes_on - stops)
-        mesh._cloud.system.fails_overdue_tasks = True
+        mesh.cloud.system.fails_overdue_tasks = True
     mesh.travel(seconds=(case.ends - mesh.now).total_seconds())
     found = {}
     for run in mesh.runs():
@@ -173,9 +173,9 @@ def test_16_the_first_and_the_last_missed_slot_are_logged(tmp_path: Path) -> Non
     (tmp_path / "mesh.yaml").write_text(MESH.format(**settings))
     mesh = Mesh(tmp_path / "mesh.yaml", start=datetime(2026, 11, 25, 12, 20, tzinfo=UTC))
     mesh.travel(minutes=2)
-    mesh._cloud.system.fails_overdue_tasks = False
+    mesh.cloud.system.fails_overdue_tasks = False
     mesh.travel(hours=5)
-    mesh._cloud.system.fails_overdue_tasks = True
+    mesh.cloud.system.fails_overdue_tasks = True
     mesh.travel(minutes=1)
     (line,) = [line for line in mesh.log if "slots missed" in line]
     assert "count=4, first=2026-11-25T13:00:00.000000Z, last=2026-11-25T16:00:00.000000Z" in line
@@ -191,9 +191,9 @@ def test_16_late_slots_start_oldest_first(tmp_path: Path, overlap: str) -> None:
     (tmp_path / "mesh.yaml").write_text(MESH.format(**settings))
     mesh = Mesh(tmp_path / "mesh.yaml", start=datetime(2026, 11, 25, 11, 50, tzinfo=UTC))
     mesh.travel(minutes=2)
-    mesh._cloud.system.fails_overdue_tasks = False
+    mesh.cloud.system.fails_overdue_tasks = False
     mesh.travel(hours=5)
-    mesh._cloud.system.fails_overdue_tasks = True
+    mesh.cloud.system.fails_overdue_tasks = True
     mesh.travel(hours=1)
     slots = [found[1] for line in mesh.log if (found := re.search(r"task started.*key=slot (\S+?)[,\s]", line))]
     assert slots == sorted(slots)

@@ -31,7 +31,7 @@ def shown(mesh: Mesh, run_id: str) -> dict[str, Any]:
 
 def problems(mesh: Mesh) -> list[str]:
     """What the dead letters of x-triggers say."""
-    letters = mesh._cloud.queues.queues[f"{QUEUE}-dlq"].messages
+    letters = mesh.cloud.queues.queues[f"{QUEUE}-dlq"].messages
     return [letter.attributes[PROBLEM]["StringValue"] for letter in letters]
 
 
@@ -64,8 +64,8 @@ def test_13_records_say_who_started_a_task(folder: Path) -> None:
 def test_16_repeated_messages_start_one_task(folder: Path, seed: int) -> None:
     """Duplicates of SQS, several senders, and processes that die after a batch."""
     mesh = mesh_of(folder, seed=seed)
-    mesh._cloud.faults.copies[names.TRIGGERS] += 3
-    mesh._cloud.faults.deaths[names.TRIGGERS] += 2
+    mesh.cloud.faults.copies[names.TRIGGERS] += 3
+    mesh.cloud.faults.deaths[names.TRIGGERS] += 2
     runs = {mesh.fire("hourly", at=START + timedelta(minutes=30)) for _ in range(4)}
     assert len(runs) == 1
     assert mesh.runs() == tuple(runs)
@@ -99,7 +99,7 @@ def test_16_a_sweep_that_dies_before_its_note_starts_nothing_twice(folder: Path)
     # As if the last sweep had died between its send and its note.
     for run in first:
         slot = datetime.fromisoformat(shown(mesh, run.id)["started_by"]["slot"])
-        put(mesh._cloud, names.TRIGGERS, slot_message("hourly", slot).decode(), sender=role_id(names.TASK_SWEEP))
+        put(mesh.cloud, names.TRIGGERS, slot_message("hourly", slot).decode(), sender=role_id(names.TASK_SWEEP))
     mesh.travel(minutes=5)
     assert mesh.runs() == first
     assert len(first) == 1
@@ -121,8 +121,8 @@ def test_16_a_sweep_that_dies_before_its_note_starts_nothing_twice(folder: Path)
 def test_16_what_is_no_slot_is_a_dead_letter(folder: Path, sender: str | None, body: str, problem: str) -> None:
     """A stranger, garbage, a time beside the schedule, and a trigger of another version."""
     mesh = mesh_of(folder)
-    put(mesh._cloud, names.TRIGGERS, body, sender=sender or role_id(names.TASK_SWEEP))
-    mesh._time.rest()
+    put(mesh.cloud, names.TRIGGERS, body, sender=sender or role_id(names.TASK_SWEEP))
+    mesh.cloud.run_until_idle()
     (found,) = problems(mesh)
     with pytest.raises(AssertionError, match=problem):
         raise AssertionError(found)

@@ -48,7 +48,7 @@ def happen(mesh: Mesh, trigger: str, number: int, cause: Any = None) -> None:
         "time": "2026-11-25T10:00:00Z",
         "detail": detail,
     }
-    put(mesh._cloud, names.TRIGGERS, json.dumps({"trigger": trigger, "event": event}), sender="AIDAOFAWS")
+    put(mesh.cloud, names.TRIGGERS, json.dumps({"trigger": trigger, "event": event}), sender="AIDAOFAWS")
     mesh.travel(minutes=1)
 
 
@@ -77,7 +77,7 @@ def test_16_two_triggers_that_start_each_other_end_with_a_dead_letter_that_names
     assert found[0] == {"kind": "trigger", "name": "ping"}
     assert found[3] == {"kind": "trigger", "name": "pong", "after": ["ping", "pong", "ping"]}
     assert sorted(found) == list(range(MOST_CHAINED))
-    letters = mesh._cloud.queues.queues[f"{QUEUE}-dlq"].messages
+    letters = mesh.cloud.queues.queues[f"{QUEUE}-dlq"].messages
     assert [letter.attributes[PROBLEM]["StringValue"] for letter in letters] == [
         "the triggers 'ping' and 'pong' start each other: 16 starts follow from each other. Let their tasks write results, or "
         "send events, that start none of them"
@@ -138,7 +138,7 @@ def test_16_the_key_of_a_result_names_its_task(key: str, task_id: str | None) ->
 def test_16_the_result_of_a_slice_leads_back_to_its_root(mesh: Mesh) -> None:
     """The record of a child does not say what started its root."""
     happen(mesh, "ping", 0)
-    table = mesh._cloud.tables.tables[names.table_name("shop", "tasks")].items
+    table = mesh.cloud.tables.tables[names.table_name("shop", "tasks")].items
     root = id_of(mesh, 0)
     child = {name: value for name, value in table[root, "record"].items() if name != "started_by"}
     table["slice", "record"] = {**child, "pk": {"S": "slice"}, "root_id": {"S": root}, "parent_id": {"S": root}}

@@ -45,7 +45,7 @@ def test_15_slots_beyond_catch_up_count_once(folder: Path, counts: Counter[str])
     """Nobody sweeps for five hours; three of them are within `catch_up`."""
     mesh = Mesh(folder / "mesh.yaml", start=START)
     mesh.travel(minutes=2)
-    mesh._time.advance(5 * 3600.0)
+    mesh.cloud.advance(5 * 3600.0)
     mesh.travel(minutes=3)
     assert counts["SlotsMissed"] == 2
     assert {run.status for run in mesh.runs()} == {"succeeded"}
@@ -61,7 +61,7 @@ def test_15_skipped_occurrences_count(folder: Path, counts: Counter[str]) -> Non
     mesh = Mesh(folder / "mesh.yaml", start=START)
     for hours in (1, 2):
         slot = START.replace(minute=0) + timedelta(hours=hours)
-        put(mesh._cloud, names.TRIGGERS, slot_message("asking", slot).decode(), sender=role_id(names.TASK_SWEEP))
-        mesh._time.rest()
+        put(mesh.cloud, names.TRIGGERS, slot_message("asking", slot).decode(), sender=role_id(names.TASK_SWEEP))
+        mesh.cloud.run_until_idle()
     assert counts["TriggersSkipped"] == 1
     assert [run.status for run in mesh.runs()] == ["paused"]

@@ -41,7 +41,7 @@ def mesh(folder: Path) -> Mesh:
 
 
 def problems(mesh: Mesh) -> list[str]:
-    letters = mesh._cloud.queues.queues[f"{QUEUE}-dlq"].messages
+    letters = mesh.cloud.queues.queues[f"{QUEUE}-dlq"].messages
     return [letter.attributes[PROBLEM]["StringValue"] for letter in letters]
 
 
@@ -53,7 +53,7 @@ def notification(mesh: Mesh, key: str) -> dict[str, Any]:
 
 def tell(mesh: Mesh, message: Any) -> None:
     """As S3 and EventBridge do, whose senders are no roles of the mesh."""
-    put(mesh._cloud, names.TRIGGERS, json.dumps(message), sender="AIDAOFAWS")
+    put(mesh.cloud, names.TRIGGERS, json.dumps(message), sender="AIDAOFAWS")
     mesh.travel(minutes=1)
 
 
@@ -110,7 +110,7 @@ def test_16_the_test_of_s3_starts_nothing(mesh: Mesh) -> None:
     tell(mesh, {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "b", "RequestId": "r", "HostId": "h"})
     assert mesh.runs() == ()
     assert problems(mesh) == []
-    assert mesh._cloud.queues.queues[QUEUE].messages == []
+    assert mesh.cloud.queues.queues[QUEUE].messages == []
 
 
 @pytest.mark.rule("16.senders.forms", "16.senders.own", "16.failures")
@@ -126,12 +126,12 @@ def test_16_no_function_of_the_mesh_speaks_for_s3_or_a_rule(mesh: Mesh, function
     }
     forged = {"trigger": "ordered", "event": event}
     for message in (forged, notification(mesh, "raw/a.csv")):
-        put(mesh._cloud, names.TRIGGERS, json.dumps(message), sender=role_id(function))
+        put(mesh.cloud, names.TRIGGERS, json.dumps(message), sender=role_id(function))
     mesh.travel(minutes=1)
     assert mesh.runs() == ()
     assert sorted(problems(mesh)) == [
         f"{function} may send no message with {member}" for member in ("Records", "event")
     ]
-    put(mesh._cloud, names.TRIGGERS, json.dumps(forged), sender=role_id(names.GATEWAY_API))
+    put(mesh.cloud, names.TRIGGERS, json.dumps(forged), sender=role_id(names.GATEWAY_API))
     mesh.travel(minutes=1)
     assert [run.result["order"] for run in mesh.runs()] == [1]

@@ -48,7 +48,7 @@ def mesh(tmp_path: Path) -> Mesh:
 
 def send(mesh: Mesh, trigger: str, sender: str) -> None:
     body = json.dumps({"trigger": trigger, "webhook": DELIVERY})
-    mesh._cloud.queues.send(names.queue_name("hooks", names.TRIGGERS), body, sender=None, by=sender)
+    mesh.cloud.queues.send(names.queue_name("hooks", names.TRIGGERS), body, sender=None, by=sender)
 
 
 class Worker:

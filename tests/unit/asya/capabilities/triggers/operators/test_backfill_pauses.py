@@ -28,13 +28,13 @@ def mesh(tmp_path: Path) -> Mesh:
 
 
 def backfill(mesh: Mesh, **more: object) -> BackfillView:
-    view: BackfillView = mesh._api.ask("POST", "/api/v1/backfills", BackfillView, body=BEGUN | more)
+    view: BackfillView = mesh.ask("POST", "/api/v1/backfills", BackfillView, body=BEGUN | more)
     mesh.travel(minutes=1)
     return shown(mesh, view.id)
 
 
 def shown(mesh: Mesh, backfill_id: str) -> BackfillView:
-    view: BackfillView = mesh._api.ask("GET", f"/api/v1/backfills/{backfill_id}", BackfillView)
+    view: BackfillView = mesh.ask("GET", f"/api/v1/backfills/{backfill_id}", BackfillView)
     return view
 
 
@@ -44,8 +44,8 @@ def test_all_slots_of_a_backfill_ask_at_once(mesh: Mesh) -> None:
     """None of them waits for the answer of another, and the pause of one starts the next before a sweep does."""
     view = backfill(mesh)
     assert (view.paused, view.waiting, [each.status for each in view.running]) == (5, 0, ["paused"] * 5)
-    for task in mesh._api.tasks("paused"):
-        mesh._api.ask("POST", f"/api/v1/mesh/{task.id}/resume", None, body={"input": {"approved": True}})
+    for task in mesh.runs("paused"):
+        mesh.ask("POST", f"/api/v1/mesh/{task.id}/resume", None, body={"input": {"approved": True}})
     mesh.travel(minutes=2)
     assert (shown(mesh, view.id).state, shown(mesh, view.id).succeeded) == ("done", 5)
 
@@ -54,7 +54,7 @@ def test_all_slots_of_a_backfill_ask_at_once(mesh: Mesh) -> None:
 def test_with_hold_paused_the_slots_ask_one_after_the_other(mesh: Mesh) -> None:
     view = backfill(mesh, hold_paused=True)
     assert (view.paused, view.waiting, len(view.running)) == (0, 4, 1)
-    (task,) = mesh._api.tasks("paused")
-    mesh._api.ask("POST", f"/api/v1/mesh/{task.id}/resume", None, body={"input": {"approved": True}})
+    (task,) = mesh.runs("paused")
+    mesh.ask("POST", f"/api/v1/mesh/{task.id}/resume", None, body={"input": {"approved": True}})
     mesh.travel(minutes=2)
     assert (shown(mesh, view.id).succeeded, shown(mesh, view.id).waiting) == (1, 3)
