@@ -152,7 +152,7 @@ class KitS3(S3Client):
         return super().put_object(Bucket=Bucket, Key=Key, Body=body, **more)
 
     def list_objects_v2(self, *, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
-        answer = self.list_objects(Prefix, "", "")
+        answer = self.list_objects(Bucket, Prefix, "", "")
         for item in answer.get("Contents", []):
             item["LastModified"] = datetime(2026, 11, 20, 9, tzinfo=UTC)
         return answer

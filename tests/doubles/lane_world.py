@@ -32,8 +32,8 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import mesh
-from tests.doubles.s3 import FakeS3
 
 START = datetime(2026, 11, 25, 12, tzinfo=UTC)
 TRIGGERS = "asya-shop-x-triggers"
@@ -142,7 +142,7 @@ class LaneWorld:
             {"asya-shop-tasks": new_table("tasks"), "asya-shop-sink": new_table("sink")}
         )
     )
-    s3: FakeS3 = field(default_factory=FakeS3)
+    s3: MemoryS3 = field(default_factory=MemoryS3)
 
     @property
     def table(self) -> MeshTable:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message
-from tests.doubles.s3 import FakeS3
 
 
 def payload_key(number: int, actor: str = "infer") -> str:
@@ -17,7 +17,7 @@ def payload_key(number: int, actor: str = "infer") -> str:
 
 
 @dataclass
-class LargePayloads(FakeS3):
+class LargePayloads(MemoryS3):
     """A bucket with `count` payloads of `size` bytes, that keeps no object.
 
     Attributes:
@@ -33,15 +33,17 @@ class LargePayloads(FakeS3):
         """Make the payload that the key names."""
         if not Key.startswith("payloads/"):
             return super().get_object(Bucket=Bucket, Key=Key)
-        self._record_call("get", Key)
-        number = int(Key.rpartition("/")[2].removesuffix(".json"))
-        self.fetched(number)
-        return {"Body": io.BytesIO(self._content(number))}
+
+        def make() -> dict[str, Any]:
+            number = int(Key.rpartition("/")[2].removesuffix(".json"))
+            self.fetched(number)
+            return {"Body": io.BytesIO(self._content(number))}
+
+        return self._call(Bucket, f"GetObject {Key}", make)
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Take an object and forget it."""
-        self._record_call("put", Key)
-        return {}
+        return self._call(Bucket, f"PutObject {Key}", dict)
 
     def messages(self, count: int, *, first: int = 0, **members: Any) -> list[bytes]:
         """Messages with the ids `env-{first}` and so on; each one refers to a payload of its own."""

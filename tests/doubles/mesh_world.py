@@ -17,10 +17,11 @@ from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar.lambdas.services import Services
 from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.services.clients import Bucket
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
-from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs, Sent
 from tests.doubles.task_states import StateReads, TaskStates
 from tests.paths import PROJECT
@@ -64,7 +65,7 @@ class MeshWorld:
     """
 
     sqs: FakeSqs
-    s3: FakeS3
+    s3: MemoryS3
     gateway: FakeGateway
     monkeypatch: pytest.MonkeyPatch
     handlers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
@@ -128,7 +129,9 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     with running_gateway() as gateway:
-        world = MeshWorld(FakeSqs(take_reports=gateway.take), FakeS3(), gateway, monkeypatch)
+        world = MeshWorld(
+            FakeSqs(take_reports=gateway.take), MemoryS3(bucket=Bucket(name=BUCKET)), gateway, monkeypatch
+        )
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
         monkeypatch.setattr(clients, "s3", lambda: world.s3)
         monkeypatch.setattr(clients, "dynamodb", lambda: world.dynamodb)

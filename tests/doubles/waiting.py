@@ -23,10 +23,10 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.cancellation import cancel_record
 from asya.tasks.received_reports import read_events
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.mesh_world import batch_failures, sqs_event
-from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs
 from tests.unit.memory_tables import memory_tables
 
@@ -118,7 +118,7 @@ class WaitingWorld:
     table: MeshTable = MESH
     clock: Clock = field(default_factory=Clock)
     death: Death = field(default_factory=Death)
-    s3: FakeS3 = field(default_factory=FakeS3)
+    s3: MemoryS3 = field(default_factory=MemoryS3)
     sqs: FakeSqs = field(default_factory=FakeSqs)
 
     def services(self, actor: str) -> Services:

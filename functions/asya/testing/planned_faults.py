@@ -1,16 +1,16 @@
-"""The faults that a test plans: a process that dies, a message that comes twice, a handler that fails."""
+"""The faults that a test plans: a process that dies, a message that comes twice, a handler or a call that fails."""
 
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from asya.protocol import names
-from asya.testing.services.faults import Faults
+from asya.testing.services.faults import Fault, Faults
 
 
 @dataclass
 class PlannedFaults(Faults):
-    """Faults by actor, each for its next occasions; nothing else goes wrong.
+    """Faults by actor, each for its next occasions, and faults of calls; nothing else goes wrong.
 
     Attributes:
         namespace: that of the mesh.
@@ -18,6 +18,7 @@ class PlannedFaults(Faults):
         interruptions: actor → how many calls are still to kill their process.
         copies: actor → how many messages SQS still delivers twice.
         failures: actor → the errors that its next calls raise.
+        plan: the fault of a call of a service, by the service and by what the call does, such as `s3` and `PutObject held/a.json`.
     """
 
     namespace: str = ""
@@ -25,6 +26,13 @@ class PlannedFaults(Faults):
     interruptions: Counter[str] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     failures: dict[str, deque[Callable[[], BaseException]]] = field(default_factory=dict)
+
+    plan: Callable[[str, str], Fault] = lambda _service, _what: Fault.NONE
+
+    def draw(self, service: str, what: str, seconds: float) -> Fault:
+        """See `Faults`."""
+        planned = self.plan(service, what)
+        return planned if planned is not Fault.NONE else super().draw(service, what, seconds)
 
     def kills(self, actor: str) -> bool:
         """See `Faults`."""

@@ -54,13 +54,28 @@ class ObjectObserver(Protocol):
         """An object with this content was deleted."""
 
 
+class Unobserved:
+    """Observes nothing."""
+
+    def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
+        """See `ObjectObserver`."""
+
+    def removed(self, key: str, body: bytes, by: Process) -> None:
+        """See `ObjectObserver`."""
+
+
 @dataclass
 class Bucket:
-    """The mesh's bucket: content and metadata by key."""
+    """The mesh's bucket: content and metadata by key.
 
-    observer: ObjectObserver
+    Attributes:
+        name: refuses calls for another bucket; None for a bucket with any name.
+    """
+
+    observer: ObjectObserver = field(default_factory=Unobserved)
     objects: dict[str, bytes] = field(default_factory=dict)
     metadata: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    name: str | None = None
 
     def attributes(self, key: str) -> dict[str, Any]:
         """Return the ETag and the metadata of an object."""
@@ -100,7 +115,7 @@ class S3Client:
             self.bucket.observer.put(Key, bytes(Body), self.process, before)
             return {"ETag": self.bucket.attributes(Key)["ETag"]}
 
-        return self._call(f"PutObject {Key}", do)
+        return self._call(Bucket, f"PutObject {Key}", do)
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         """Read an object."""
@@ -112,7 +127,7 @@ class S3Client:
             body = StreamingBody(io.BytesIO(content), len(content))
             return {"Body": body, "ContentLength": len(content)} | self.bucket.attributes(Key)
 
-        return self._call(f"GetObject {Key}", do)
+        return self._call(Bucket, f"GetObject {Key}", do)
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         """Return the size, the ETag and the metadata of an object."""
@@ -122,7 +137,7 @@ class S3Client:
                 raise _error("404", 404)
             return {"ContentLength": len(self.bucket.objects[Key])} | self.bucket.attributes(Key)
 
-        return self._call(f"HeadObject {Key}", do)
+        return self._call(Bucket, f"HeadObject {Key}", do)
 
     def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:  # noqa: N803
         """Delete an object, on the condition of `IfMatch`; do nothing if it does not exist."""
@@ -134,7 +149,7 @@ class S3Client:
                 self.bucket.observer.removed(Key, body, self.process)
             return {}
 
-        return self._call(f"DeleteObject {Key}", do)
+        return self._call(Bucket, f"DeleteObject {Key}", do)
 
     def get_paginator(self, operation: str) -> "ObjectPages":
         """Return the paginator of a listing."""
@@ -142,7 +157,7 @@ class S3Client:
             raise NotImplementedError(operation)
         return ObjectPages(self)
 
-    def list_objects(self, prefix: str, delimiter: str, after: str) -> dict[str, Any]:
+    def list_objects(self, bucket: str, prefix: str, delimiter: str, after: str) -> dict[str, Any]:
         """List the objects below a prefix, grouped by the delimiter if there is one."""
 
         def do() -> dict[str, Any]:
@@ -158,9 +173,11 @@ class S3Client:
             answer: dict[str, Any] = {"CommonPrefixes": [{"Prefix": folder} for folder in folders]} if folders else {}
             return answer | ({"Contents": contents} if contents else {})
 
-        return self._call(f"ListObjectsV2 {prefix}", do)
+        return self._call(bucket, f"ListObjectsV2 {prefix}", do)
 
-    def _call(self, what: str, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _call(self, bucket: str, what: str, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if self.bucket.name not in (None, bucket):
+            raise _error("NoSuchBucket", 404)
         return self.process.call(
             "s3",
             what,
@@ -185,7 +202,7 @@ class ObjectPages:
         StartAfter: str = "",  # noqa: N803
     ) -> Iterator[dict[str, Any]]:
         """Yield the page."""
-        yield self.client.list_objects(Prefix, Delimiter, StartAfter)
+        yield self.client.list_objects(Bucket, Prefix, Delimiter, StartAfter)
 
 
 class DynamoClient:

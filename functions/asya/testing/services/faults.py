@@ -68,8 +68,12 @@ class Faults:
     profile: FaultProfile
     drawn: dict[str, int] = field(default_factory=dict)
 
-    def draw(self, service: str, seconds: float) -> Fault:
-        """Draw the fault of a call at this time."""
+    def draw(self, service: str, what: str, seconds: float) -> Fault:
+        """Draw the fault of a call at this time.
+
+        Args:
+            what: what the call does, such as `PutObject results/succeeded/a.json`.
+        """
         profile = self.profile
         if profile.service_off is not None:
             off, start, end = profile.service_off

@@ -173,7 +173,7 @@ class Process:
         watched = _WATCHED.get(service, "") if service != "sqs" or what.startswith("SendMessage") else ""
         if watched:
             self.health.before(watched)
-        fault = simulation.faults.draw(service, simulation.scheduler.seconds)
+        fault = simulation.faults.draw(service, what, simulation.scheduler.seconds)
         if fault is Fault.CRASH_BEFORE:
             self.crash(f"before {what}")
         self._wait(simulation.faults.latency(simulation.scheduler.seconds))

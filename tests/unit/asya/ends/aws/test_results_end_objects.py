@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from asya.ends.aws.results import EndObjects, KeyContestedError, Results
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message, raw, status
-from tests.doubles.s3 import FakeS3
 
 KEY = "succeeded/env-1.json"
 
 
 @dataclass
-class ContestedS3(FakeS3):
+class ContestedS3(MemoryS3):
     """An S3 on which something happens at each write.
 
     Attributes:
@@ -35,7 +35,7 @@ class ContestedS3(FakeS3):
         return super().put_object(Bucket=Bucket, Key=Key, Body=Body, **more)
 
 
-def objects_of(s3: FakeS3) -> tuple[EndObjects, list[float]]:
+def objects_of(s3: MemoryS3) -> tuple[EndObjects, list[float]]:
     pauses: list[float] = []
     return EndObjects(Results(s3, "s3://bucket/results/"), "shop", pauses.append), pauses  # type: ignore[arg-type]
 
@@ -50,13 +50,13 @@ def error_of(code: str, http_status: int) -> ClientError:
     return ClientError(answer, "PutObject")
 
 
-def payload_of(s3: FakeS3, key: str = f"results/{KEY}") -> bytes:
+def payload_of(s3: MemoryS3, key: str = f"results/{KEY}") -> bytes:
     return bytes(decode(s3.content(key)).payload)
 
 
 @pytest.mark.rule("11.sink.first-object")
 def test_the_first_object_stays_and_is_returned_byte_for_byte() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     objects, _ = objects_of(s3)
     first = replace(end(), payload=raw({"a": [1, {"b": "x y"}]}))
     for envelope in (first, first, end(2)):
@@ -79,7 +79,7 @@ def test_a_lower_generation_and_another_phase_are_replaced(before: Envelope) -> 
 
 @pytest.mark.rule("11.sink.first-object")
 def test_a_higher_generation_stays() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     objects, _ = objects_of(s3)
     objects.write(KEY, end(2, generation=1))
     assert objects.write(KEY, end(1)) is None
@@ -89,7 +89,7 @@ def test_a_higher_generation_stays() -> None:
 @pytest.mark.rule("11.sink.first-object")
 @pytest.mark.parametrize("foreign", [b"junk", b'{"id": 5}'])
 def test_an_object_that_holds_no_end_is_replaced(foreign: bytes) -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     objects, _ = objects_of(s3)
     s3.put_object(Bucket="bucket", Key=f"results/{KEY}", Body=foreign)
     assert objects.write(KEY, end(2)) is not None
@@ -148,7 +148,7 @@ def test_the_answer_to_a_write_may_be_lost() -> None:
 
     def lose() -> None:
         s3.on_put = lambda: None
-        FakeS3.put_object(
+        MemoryS3.put_object(
             s3, Bucket="bucket", Key=f"results/{KEY}", Body=message(payload=1, headers={}, status=status(phase="succeeded")),
             Metadata={"generation": "0", "phase": "succeeded"},
         )  # fmt: skip
@@ -162,7 +162,7 @@ def test_the_answer_to_a_write_may_be_lost() -> None:
 
 @pytest.mark.rule("11.sink.moved-object")
 def test_an_object_of_an_earlier_generation_moves_and_one_of_a_later_stays() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     objects, _ = objects_of(s3)
     objects.write(KEY, end(1, generation=1))
     objects.move_superseded(KEY, 0)
@@ -177,7 +177,7 @@ def test_an_object_of_an_earlier_generation_moves_and_one_of_a_later_stays() -> 
 
 @pytest.mark.rule("11.sink.claim")
 def test_an_object_that_changed_since_it_was_read_is_not_deleted() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     objects, _ = objects_of(s3)
     objects.write(KEY, end(1))
 

@@ -11,9 +11,9 @@ from asya.function.aws import clients
 from asya.function.hop import Delivery
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Sink
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, empty_table, emulated_table, sqs_event
-from tests.doubles.s3 import FakeS3
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -38,7 +38,7 @@ def client() -> "Iterator[DynamoDBClient]":
 def test_ends_lie_in_that_s3_and_payloads_do_not(
     world: MeshWorld, client: "DynamoDBClient", actor: str, build: Callable[..., Any], phase: str, key: str
 ) -> None:
-    own = FakeS3()
+    own = MemoryS3()
     empty_table(client, "sink")
     world.monkeypatch.setattr(clients, "dynamodb", lambda: client)
     world.monkeypatch.setattr(

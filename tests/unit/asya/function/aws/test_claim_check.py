@@ -10,13 +10,14 @@ from botocore.exceptions import ClientError
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.hop import Delivery
 from asya.protocol.codec import ParseError, decode
+from asya.testing.services.clients import Bucket
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message, status
-from tests.doubles.s3 import FakeS3
 
 LIMIT = 2000
 
 
-def make(s3: FakeS3, limit: int = LIMIT) -> ClaimCheck:
+def make(s3: MemoryS3, limit: int = LIMIT) -> ClaimCheck:
     return ClaimCheck(s3, "mesh-bucket", limit)  # type: ignore[arg-type]
 
 
@@ -30,7 +31,7 @@ def reference(**changes: Any) -> dict[str, Any]:
     return known | changes
 
 
-def refused(s3: FakeS3, header: Any) -> ParseError:
+def refused(s3: MemoryS3, header: Any) -> ParseError:
     with pytest.raises(ParseError) as caught:
         make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": header})))
     return caught.value
@@ -38,7 +39,7 @@ def refused(s3: FakeS3, header: Any) -> ParseError:
 
 @pytest.mark.rule("4.claim-check")
 def test_a_small_message_is_left_alone() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     small = delivery()
     assert make(s3).offload(small) is small
     envelope = decode(small.body)
@@ -48,7 +49,7 @@ def test_a_small_message_is_left_alone() -> None:
 
 @pytest.mark.rule("3.payload-ref", "4.claim-check")
 def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     text = '{ "a" : 1.50, "text": "' + "ü" * LIMIT + '" }'
     body = message(payload=None).replace(b'"payload":null', b'"payload":' + text.encode())
     offloaded = make(s3).offload(Delivery("post", body, "next", delay=7, group="acme"))
@@ -65,14 +66,14 @@ def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> 
 
 @pytest.mark.rule("4.claim-check.reference")
 def test_offloading_again_writes_the_same_object() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     large = delivery(payload="x" * LIMIT)
     assert make(s3).offload(large) == make(s3).offload(large)
     assert len(s3.objects) == 1
 
 
 def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     body = '{"id":"e","route":{"prev":[],"curr":"post","next":[]},"payload":"\uffff"}'.encode()
     offloaded = make(s3).offload(Delivery("post", body, "next"))
     assert offloaded.body.isascii()
@@ -81,7 +82,7 @@ def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
 
 @pytest.mark.rule("4.claim-check.readers")
 def test_an_actor_restores_its_own_payloads_and_fetches_no_other() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     body = make(s3).offload(delivery(payload="x" * LIMIT)).body
     s3.calls.clear()
     mine, others = (ClaimCheck(s3, "mesh-bucket", reader=reader) for reader in ("post", "infer"))  # type: ignore[arg-type]
@@ -93,7 +94,7 @@ def test_an_actor_restores_its_own_payloads_and_fetches_no_other() -> None:
 
 @pytest.mark.rule("4.too-large-for-its-headers")
 def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
     offloaded = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
     assert (offloaded.actor, offloaded.kind, offloaded.delay) == ("x-sump", "sump", 0)
@@ -108,7 +109,7 @@ def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> 
 
 def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
     route = {"prev": [], "curr": "post", "next": ["post"] * LIMIT}
-    s3 = FakeS3()
+    s3 = MemoryS3()
     offloaded = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
     envelope = make(s3).redeem(decode(offloaded.body))
     assert offloaded.actor == "x-sump"
@@ -117,7 +118,7 @@ def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_a_refusal_of_s3_keeps_the_message() -> None:
-    s3 = FakeS3(fails=lambda operation, key: True)
+    s3 = MemoryS3(fails=lambda operation, key: True)
     with pytest.raises(ClientError):
         make(s3).offload(delivery(payload="x" * LIMIT))
     with pytest.raises(ClientError):
@@ -139,7 +140,7 @@ def test_a_refusal_of_s3_keeps_the_message() -> None:
     ],
 )
 def test_a_reference_to_anywhere_else_is_a_parse_error(key: str) -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     error = refused(s3, reference(key=key))
     assert "headers.x-asya-payload-ref" in str(error)
     assert error.envelope_id == "env-1"
@@ -161,7 +162,7 @@ def test_a_reference_to_anywhere_else_is_a_parse_error(key: str) -> None:
     ],
 )
 def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
-    assert "x-asya-payload-ref" in str(refused(FakeS3(), header))
+    assert "x-asya-payload-ref" in str(refused(MemoryS3(), header))
 
 
 @pytest.mark.rule("4.claim-check.bad-reference")
@@ -175,17 +176,17 @@ def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
     ],
 )
 def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, problem: str) -> None:
-    objects = {("mesh-bucket", "payloads/ab/object.json"): content} if content is not None else {}
-    assert problem in str(refused(FakeS3(objects=objects), reference()))
+    objects = {"payloads/ab/object.json": content} if content is not None else {}
+    assert problem in str(refused(MemoryS3(bucket=Bucket(name="mesh-bucket", objects=objects)), reference()))
 
 
 @pytest.mark.parametrize("content", [b"no json", b"[1,", b'"\xff"', b"[" * 100_000])
 def test_an_object_that_is_not_json_is_a_parse_error(content: bytes) -> None:
     digest = hashlib.sha256(content).hexdigest()
-    s3 = FakeS3(objects={("mesh-bucket", "inbox/x"): content})
+    s3 = MemoryS3(bucket=Bucket(name="mesh-bucket", objects={"inbox/x": content}))
     assert "is not JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
 
 
 def test_a_payload_that_only_contains_the_name_of_the_header_is_left_alone() -> None:
     envelope = decode(message(payload="x-asya-payload-ref"))
-    assert make(FakeS3()).redeem(envelope) is envelope
+    assert make(MemoryS3()).redeem(envelope) is envelope

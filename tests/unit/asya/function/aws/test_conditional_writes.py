@@ -19,15 +19,16 @@ from asya.heavy.aws.run_files import Manifests
 from asya.protocol.codec import decode
 from asya.protocol.job_runs import Member
 from asya.sidecar.aws.hop_records import FrameBuffer
+from asya.testing.services.clients import Bucket
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message
 from tests.doubles.job_runs import MANIFEST
-from tests.doubles.s3 import FakeS3
 
 CONFLICT = b"<Error><Code>ConditionalRequestConflict</Code><Message>At work</Message></Error>"
 MEMBER = Member(id="a", position=0, attempt=1, admitted_at="2026-01-01T00:00:00.000000Z")
 
 
-class ConflictingS3(FakeS3):
+class ConflictingS3(MemoryS3):
     """An S3 whose first writes meet a conflict."""
 
     conflicts = 1
@@ -76,14 +77,14 @@ def test_a_conflict_that_lasts_is_raised(pauses: list[float]) -> None:
 
 
 def test_the_winner_of_a_conflict_keeps_the_object(pauses: list[float]) -> None:
-    s3 = ConflictingS3(objects={("mesh-bucket", "frames/a.json"): b"first"})
+    s3 = ConflictingS3(bucket=Bucket(name="mesh-bucket", objects={"frames/a.json": b"first"}))
     assert not write(s3)
     assert s3.content("frames/a.json") == b"first"
     assert len(pauses) == 1
 
 
 def test_other_errors_are_raised_at_once(pauses: list[float]) -> None:
-    s3 = FakeS3(fails=lambda operation, key: True)
+    s3 = MemoryS3(fails=lambda operation, key: True)
     with pytest.raises(ClientError, match="SlowDown"):
         write(s3)
     assert s3.calls == [("put", "frames/a.json")]

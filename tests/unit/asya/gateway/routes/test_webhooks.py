@@ -23,10 +23,10 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.testing.services.direct import MemoryS3
 from asya.testing.webhooks import kit_secret, signed_headers
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
-from tests.doubles.s3 import FakeS3
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
 
@@ -86,7 +86,7 @@ class Hooks:
         self.secrets: dict[str, str] = {}
         self.reads: list[str] = []
         self.clock = FakeClock()
-        self.queue, self.memory, self.objects = Sqs(), Memory(), FakeS3()
+        self.queue, self.memory, self.objects = Sqs(), Memory(), MemoryS3()
         self.telemetry = Telemetry("shop", "x-hooks")
         triggers = {name: Trigger(route=("greet",), webhook=Webhook(secret=name, signature=name)) for name in SCHEMES}
         off = Trigger(route=("greet",), enabled=False, webhook=Webhook(secret="off", signature="github"))

@@ -218,7 +218,7 @@ def test_the_note_of_another_actor_makes_nobody_a_role(world: MeshWorld) -> None
     assert batch_failures(build_sump(services).process(from_person(MOVED, person="AIDAEVE"))) == []
     assert world.gateway.events == [event for event in world.gateway.events if event.status != "failed"]
     ((key, _),) = world.s3.objects.items()
-    assert key[1] == f"results/sump/unreadable/{MESSAGE_ID}"
+    assert key == f"results/sump/unreadable/{MESSAGE_ID}"
 
 
 @pytest.mark.rule("4.entry.moved.unseen")

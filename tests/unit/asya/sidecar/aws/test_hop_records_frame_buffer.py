@@ -11,8 +11,8 @@ from asya.protocol.codec import decode
 from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import encode_value
 from asya.sidecar.aws.hop_records import FrameBuffer
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message, raw
-from tests.doubles.s3 import FakeS3
 from tests.unit.asya.protocol.test_codec import JSON
 
 ENVELOPE = decode(message(id="a/b", headers={"x-asya-generation": 2}))
@@ -22,21 +22,21 @@ FRAMES = st.builds(
 )
 
 
-def make(s3: FakeS3) -> FrameBuffer:
+def make(s3: MemoryS3) -> FrameBuffer:
     return FrameBuffer(s3, "mesh-bucket", "infer")  # type: ignore[arg-type]
 
 
 @given(st.lists(FRAMES, max_size=4))
 @pytest.mark.slow
 def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     assert make(s3).save(ENVELOPE, frames) == frames
     assert make(s3).load(ENVELOPE) == frames
     assert s3.keys() == ["buffered/infer/a%2Fb/2/1.json"]
 
 
 def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     assert make(s3).load(ENVELOPE) is None
     make(s3).save(ENVELOPE, [])
     assert make(s3).load(ENVELOPE) == []
@@ -44,7 +44,7 @@ def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
 
 @pytest.mark.rule("6.buffered.re-run")
 def test_the_first_writers_list_is_everybodys() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     first, second = [Frame(raw(1))], [Frame(raw(2))]
     make(s3).save(ENVELOPE, first)
     assert make(s3).save(ENVELOPE, second) == first
@@ -52,7 +52,7 @@ def test_the_first_writers_list_is_everybodys() -> None:
 
 @pytest.mark.parametrize("operation", ["get", "put"])
 def test_an_error_of_s3_is_raised(operation: str) -> None:
-    s3 = FakeS3(fails=lambda found, key: found == operation)
+    s3 = MemoryS3(fails=lambda found, key: found == operation)
     calls: dict[str, Any] = {
         "get": lambda: make(s3).load(ENVELOPE),
         "put": lambda: make(s3).save(ENVELOPE, []),
@@ -63,7 +63,7 @@ def test_an_error_of_s3_is_raised(operation: str) -> None:
 
 @pytest.mark.rule("6.buffered.readers")
 def test_a_fan_in_actor_reads_the_frames_of_another_actor() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     make(s3).save(ENVELOPE, [Frame(raw(1))])
     own = FrameBuffer(s3, "mesh-bucket", "x-fan-in")  # type: ignore[arg-type]
     assert own.load(ENVELOPE) is None

@@ -10,7 +10,7 @@ from asya.capabilities.fan_in.aws.slice_store import SliceStore, UnknownSliceErr
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
 from asya.testing.dynamo.tables import MemoryDynamo, Table
-from tests.doubles.s3 import FakeS3
+from asya.testing.services.direct import MemoryS3
 
 TABLE = "asya-shop-fan-in"
 EXPIRES = 2_000_000_000.9
@@ -23,12 +23,12 @@ def dynamodb() -> MemoryDynamo:
 
 
 @pytest.fixture
-def s3() -> FakeS3:
-    return FakeS3()
+def s3() -> MemoryS3:
+    return MemoryS3()
 
 
 @pytest.fixture(params=[False, True], ids=["one thread", "threads"])
-def store(request: pytest.FixtureRequest, dynamodb: MemoryDynamo, s3: FakeS3) -> SliceStore:
+def store(request: pytest.FixtureRequest, dynamodb: MemoryDynamo, s3: MemoryS3) -> SliceStore:
     return SliceStore(dynamodb, s3, table=TABLE, bucket="b", threaded=request.param)  # type: ignore[arg-type]
 
 
@@ -63,7 +63,7 @@ def test_the_first_slice_of_an_index_counts(store: SliceStore) -> None:
 
 
 @pytest.mark.rule("9.size")
-def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3: FakeS3) -> None:
+def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3: MemoryS3) -> None:
     large = b"x" * 4_097
     assert put(store, 2, large[1:], set_id="../s") is None
     assert s3.keys() == []
@@ -105,7 +105,7 @@ def test_a_set_whose_id_is_like_a_shard_of_another_one_does_not_mix_with_it(stor
 
 @pytest.mark.rule("12.failed-only")
 @pytest.mark.parametrize("count", [5, LARGE_SET])
-def test_the_results_of_a_set_are_copied_with_their_objects(store: SliceStore, s3: FakeS3, count: int) -> None:
+def test_the_results_of_a_set_are_copied_with_their_objects(store: SliceStore, s3: MemoryS3, count: int) -> None:
     large = b"x" * 5_000
     for index, body in enumerate((b"origin", b"one", large)):
         put(store, index, body, count=count)

@@ -7,15 +7,15 @@ import pytest
 
 from asya.function.aws import clients
 from asya.protocol.mesh_table import FanIn, Sink
+from asya.testing.services.direct import MemoryS3
 from tests.doubles.fan_in_sets import Start, child, hold_back, numbers
-from tests.doubles.s3 import FakeS3
 
 ADDRESS = "https://s3.storage.example"
 
 
 @pytest.mark.rule("11.sink.endpoint")
 def test_what_came_too_late_is_kept_where_the_results_are(start: Start) -> None:
-    own = FakeS3()
+    own = MemoryS3()
     mesh = start(FanIn(timeout=60.0))
     mesh.table = msgspec.structs.replace(mesh.table, sink=Sink(endpoint=ADDRESS))
     mesh.world.monkeypatch.setattr(

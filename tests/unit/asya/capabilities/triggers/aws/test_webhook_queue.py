@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
 from asya.capabilities.triggers.messages import UnusableMessageError
 from asya.capabilities.triggers.webhooks import Delivery
-from tests.doubles.s3 import FakeS3
+from asya.testing.services.direct import MemoryS3
 
 BODY = "x" * 1024 * 1024
 
@@ -24,7 +24,7 @@ class Sqs:
         self.messages.append(MessageBody)
 
 
-def sent(s3: FakeS3, body: str = BODY) -> dict[str, Any]:
+def sent(s3: MemoryS3, body: str = BODY) -> dict[str, Any]:
     """Send a webhook, and return its message."""
     sqs = Sqs()
     delivery = Delivery(key="webhook a", body=body, received_at="2026-11-25T12:00:00.000000Z")
@@ -33,15 +33,15 @@ def sent(s3: FakeS3, body: str = BODY) -> dict[str, Any]:
     return dict(json.loads(message))
 
 
-def restored(s3: FakeS3, message: dict[str, Any]) -> Any:
+def restored(s3: MemoryS3, message: dict[str, Any]) -> Any:
     return json.loads(WebhookBodies(s3, "bucket").restored(json.dumps(message).encode()))  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("16.webhooks.large")
 def test_16_a_body_that_no_message_takes_is_stored_for_x_triggers_alone() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     message = sent(s3)
-    [(_, key)] = s3.objects
+    [key] = s3.objects
     assert key.startswith("inbox/x-triggers/")
     assert message["webhook"]["stored"]["key"] == key
     assert sent(s3) == message
@@ -51,7 +51,7 @@ def test_16_a_body_that_no_message_takes_is_stored_for_x_triggers_alone() -> Non
 
 @pytest.mark.rule("16.webhooks.large")
 def test_16_a_small_body_stays_in_its_message() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     message = sent(s3, "{}")
     assert (message["webhook"]["body"], s3.calls) == ("{}", [])
     assert restored(s3, message) == message
@@ -70,10 +70,10 @@ def test_16_a_small_body_stays_in_its_message() -> None:
     ],
 )
 def test_16_a_reference_to_something_else_starts_nothing(change: dict[str, object], problem: str) -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     message = sent(s3)
-    s3.objects["bucket", "results/succeeded/a.json"] = b"{}"
-    s3.objects["bucket", "inbox/other/ab/c.json"] = b"{}"
+    s3.objects["results/succeeded/a.json"] = b"{}"
+    s3.objects["inbox/other/ab/c.json"] = b"{}"
     message["webhook"]["stored"] |= change
     with pytest.raises(UnusableMessageError, match=problem):
         restored(s3, message)
@@ -81,7 +81,7 @@ def test_16_a_reference_to_something_else_starts_nothing(change: dict[str, objec
 
 @pytest.mark.rule("16.webhooks.large")
 def test_16_an_outage_of_s3_leaves_the_message_on_its_queue() -> None:
-    s3 = FakeS3()
+    s3 = MemoryS3()
     message = sent(s3)
     s3.fails = lambda operation, _: operation == "get"
     with pytest.raises(ClientError):
@@ -90,4 +90,4 @@ def test_16_an_outage_of_s3_leaves_the_message_on_its_queue() -> None:
 
 def test_other_messages_stay_as_they_are() -> None:
     for body in (b"{", b'{"trigger": "a", "slot": "b"}', b"\xff"):
-        assert WebhookBodies(FakeS3(), "bucket").restored(body) == body  # type: ignore[arg-type]
+        assert WebhookBodies(MemoryS3(), "bucket").restored(body) == body  # type: ignore[arg-type]
