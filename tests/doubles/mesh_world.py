@@ -18,11 +18,11 @@ from asya.sidecar.lambdas.services import Services
 from asya.testing.dynamo.queries import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.services.clients import Bucket
-from asya.testing.services.direct import MemoryS3
+from asya.testing.services.direct import MemoryS3, MemorySqs
+from asya.testing.services.queues import Message
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
-from tests.doubles.sqs import FakeSqs, Sent
 from tests.doubles.task_states import StateReads, TaskStates
 from tests.paths import PROJECT
 
@@ -64,7 +64,7 @@ class MeshWorld:
         state_reads: the calls of pre-flights.
     """
 
-    sqs: FakeSqs
+    sqs: MemorySqs
     s3: MemoryS3
     gateway: FakeGateway
     monkeypatch: pytest.MonkeyPatch
@@ -106,7 +106,7 @@ class MeshWorld:
         """The envelopes sent to an actor."""
         return [message.envelope for message in self.messages(actor)]
 
-    def messages(self, actor: str) -> list[Sent]:
+    def messages(self, actor: str) -> list[Message]:
         """The messages sent to an actor."""
         return self.sqs.sent[f"asya-shop-{actor}"]
 
@@ -130,7 +130,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     with running_gateway() as gateway:
         world = MeshWorld(
-            FakeSqs(take_reports=gateway.take), MemoryS3(bucket=Bucket(name=BUCKET)), gateway, monkeypatch
+            MemorySqs(take_reports=gateway.take), MemoryS3(bucket=Bucket(name=BUCKET)), gateway, monkeypatch
         )
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
         monkeypatch.setattr(clients, "s3", lambda: world.s3)

@@ -23,11 +23,10 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.cancellation import cancel_record
 from asya.tasks.received_reports import read_events
-from asya.testing.services.direct import MemoryS3
+from asya.testing.services.direct import MemoryS3, MemorySqs
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.mesh_world import batch_failures, sqs_event
-from tests.doubles.sqs import FakeSqs
 from tests.unit.memory_tables import memory_tables
 
 DAY = timedelta(days=1)
@@ -119,7 +118,7 @@ class WaitingWorld:
     clock: Clock = field(default_factory=Clock)
     death: Death = field(default_factory=Death)
     s3: MemoryS3 = field(default_factory=MemoryS3)
-    sqs: FakeSqs = field(default_factory=FakeSqs)
+    sqs: MemorySqs = field(default_factory=MemorySqs)
 
     def services(self, actor: str) -> Services:
         """The services of a function in a new process."""

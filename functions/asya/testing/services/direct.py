@@ -1,15 +1,17 @@
-"""S3 in memory for tests of one function: calls take no time, and have the faults that a test plans."""
+"""S3 and SQS in memory for tests of one function: calls take no time, and have the faults that a test plans."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from threading import RLock
+from threading import Condition, RLock
 from typing import Any, TypeVar
 
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.clients import Bucket, S3Client
 from asya.testing.services.faults import Fault, FaultProfile
 from asya.testing.services.process import Process, ProcessCrashed, Simulation
+from asya.testing.services.queues import Message, Queue, Queues, Refusal, SqsClient
 from asya.testing.services.scheduler import EventLog, Scheduler
 
 T = TypeVar("T")
@@ -28,6 +30,12 @@ class DirectProcess(Process):
     name: str = "test"
     simulation: Simulation = field(default_factory=new_simulation)
     lock: Any = field(default_factory=RLock)
+
+    @property
+    def faults(self) -> PlannedFaults:
+        """What goes wrong."""
+        assert isinstance(self.simulation.faults, PlannedFaults)
+        return self.simulation.faults
 
     def call(
         self,
@@ -66,15 +74,13 @@ class MemoryS3(S3Client):
         fails: whether a call (operation, key) fails with 503.
     """
 
-    process: Process = field(default_factory=DirectProcess)
+    process: DirectProcess = field(default_factory=DirectProcess)
     bucket: Bucket = field(default_factory=Bucket)
     calls: list[tuple[str, str]] = field(default_factory=list)
     fails: Callable[[str, str], bool] = lambda _operation, _key: False
 
     def __post_init__(self) -> None:
-        faults = self.process.simulation.faults
-        assert isinstance(faults, PlannedFaults)
-        faults.plan = self._fault
+        self.process.faults.plan = self._fault
 
     @property
     def objects(self) -> dict[str, bytes]:
@@ -99,3 +105,127 @@ class MemoryS3(S3Client):
         operation = operation.removesuffix("Object").lower()
         self.calls.append((operation, key))
         return Fault.REFUSED if self.fails(operation, key) else Fault.NONE
+
+
+REPORT_QUEUES = ("-x-reports", "-x-ends")
+
+
+class _AnyQueue(dict[str, Queue]):
+    """Queues by name, each made by its first message."""
+
+    def __missing__(self, name: str) -> Queue:
+        return self.setdefault(name, Queue(name, visibility=30.0, max_receives=5))
+
+
+@dataclass
+class _Record:
+    """The accepted messages by queue, without those that a test takes."""
+
+    takes: Callable[[str], bool]
+    changed: Condition
+    sent: defaultdict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
+
+    def accepted(self, message: Message, sender: Process | None) -> None:
+        """See `QueueObserver`."""
+        if not self.takes(message.queue):
+            self.sent[message.queue].append(message)
+            self.changed.notify_all()
+
+    def given_up(self, message: Message, sender: Process | None) -> None:
+        """See `QueueObserver`."""
+        self.sent[f"{message.queue}-dlq"].append(message)
+
+    def deleted(self, message: Message, by: Process | None) -> None:
+        """See `QueueObserver`."""
+
+    def dead_lettered(self, message: Message) -> None:
+        """See `QueueObserver`."""
+
+    def moved(self, message: Message) -> None:
+        """See `QueueObserver`."""
+
+
+class MemorySqs(SqsClient):
+    """An SQS client over queues in memory; a queue exists when a message comes.
+
+    Attributes:
+        sent: queue name → accepted messages in order.
+        requests: queue name and size of each batch.
+        calls: queue name of each send call, also of failed ones.
+        deleted: the receipt handles of deleted messages.
+        visibility: receipt handle → visibility timeout in seconds.
+        refuse: queue name → the faults of the next messages, one each.
+        refuse_always: queue name → the fault of all further messages.
+        broken: the operations that fail with ServiceUnavailable, such as `DeleteMessage`.
+        take_reports: takes the body of each message to a report queue, by queue name; False if SQS does not accept it.
+    """
+
+    def __init__(
+        self,
+        *,
+        refuse: Mapping[str, Sequence[Refusal]] | None = None,
+        refuse_always: Mapping[str, Refusal] | None = None,
+        broken: Iterable[str] = (),
+        take_reports: Callable[[str, str], bool] | None = None,
+    ) -> None:
+        process = DirectProcess()
+        record = _Record(self._takes, Condition(process.lock))
+        queues = Queues(process.simulation, record, wake=lambda _: None, queues=_AnyQueue())
+        super().__init__(process, queues, "AIDATEST")
+        self.sent, self._changed = record.sent, record.changed
+        self.requests: list[tuple[str, int]] = []
+        self.calls: list[str] = []
+        self.deleted: list[str] = []
+        self.visibility: dict[str, int] = {}
+        self.refuse = {queue: list(faults) for queue, faults in (refuse or {}).items()}
+        self.refuse_always = dict(refuse_always or {})
+        self.broken = set(broken)
+        self.take_reports = take_reports
+        self.queues.refusal = self._planned
+        process.faults.plan = self._fault
+
+    def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
+        """Delete one message."""
+        answer = super().delete_message(QueueUrl=QueueUrl, ReceiptHandle=ReceiptHandle)
+        self.deleted.append(ReceiptHandle)
+        return answer
+
+    def change_message_visibility_batch(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        Entries: Sequence[Mapping[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        """Set the visibility timeout of messages."""
+        answer = super().change_message_visibility_batch(QueueUrl=QueueUrl, Entries=Entries)
+        self.visibility |= {entry["ReceiptHandle"]: entry["VisibilityTimeout"] for entry in Entries}
+        return answer
+
+    def wait_until_sent(self, queue: str, count: int = 1, seconds: float = 60.0) -> bool:
+        """Wait until a queue has accepted this many messages; return False at the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.sent[queue]) >= count, timeout=seconds)
+
+    def _known(self, name: str) -> None:
+        """Every queue is known."""
+
+    def _fault(self, _service: str, what: str) -> Fault:
+        operation, queue, *size = what.split()
+        if operation.startswith("SendMessage"):
+            self.calls.append(queue)
+        if operation in self.broken:
+            return Fault.REFUSED
+        if operation.startswith("SendMessage"):
+            self.requests.append((queue, int(size[0].strip("()")) if size else 1))
+        return Fault.NONE
+
+    def _planned(self, queue: str, body: str) -> Refusal | None:
+        next_ones = self.refuse.get(queue)
+        planned = next_ones.pop(0) if next_ones else self.refuse_always.get(queue)
+        if planned is None and self._takes(queue):
+            assert self.take_reports is not None
+            return None if self.take_reports(queue, body) else Refusal(sender_fault=True)
+        return planned
+
+    def _takes(self, queue: str) -> bool:
+        return self.take_reports is not None and queue.endswith(REPORT_QUEUES)

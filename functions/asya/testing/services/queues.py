@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from types import SimpleNamespace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from asya.function.sqs import MESSAGE_BYTES
+from asya.protocol.codec import decode
+from asya.protocol.envelope import Envelope
 from asya.testing.services.process import Process, Simulation
 
 BATCH_ENTRIES = 10
 MAX_DELAY = 900
 _DLQ = "-dlq"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_GROUP = re.compile(r"[!-~]{1,128}")
 
 
 @dataclass
@@ -27,6 +30,7 @@ class Message:
     Attributes:
         visible_at: virtual seconds from which the message is visible.
         receipt: the receipt handle of the last receive.
+        delay: seconds from its send until it became visible.
     """
 
     message_id: str
@@ -39,6 +43,25 @@ class Message:
     receives: int = 0
     receipt: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
+    delay: float = 0
+
+    @property
+    def envelope(self) -> Envelope:
+        """The envelope of the message."""
+        return decode(self.body.encode())
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A planned fault of one message.
+
+    Attributes:
+        kind: an entry in `Failed`, an error of the whole call, or an entry that is missing in the answer.
+    """
+
+    kind: Literal["entry", "call", "silence"] = "entry"
+    code: str = "InternalError"
+    sender_fault: bool = False
 
 
 @dataclass
@@ -82,6 +105,7 @@ class Queues:
     Attributes:
         wake: called with the name of a queue when a message becomes visible.
         change_report: changes the body of a message to a report queue.
+        refusal: the planned fault of a message that SQS would take, by its queue and its body; None to take it.
         message_limit: the most bytes of a message. Reports have no claim check, so their queues have the limit of SQS.
     """
 
@@ -90,6 +114,7 @@ class Queues:
     wake: Callable[[str], None]
     queues: dict[str, Queue] = field(default_factory=dict)
     change_report: Callable[[str], str] = lambda body: body
+    refusal: Callable[[str, str], Refusal | None] = lambda _queue, _body: None
     message_limit: int = MESSAGE_BYTES
     _numbers: "count[int]" = field(default_factory=count)
 
@@ -109,7 +134,7 @@ class Queues:
         if self.simulation.faults.profile.report_outage and name.endswith(("-x-reports", "-x-ends")):
             body = self.change_report(body)
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
-        message.attributes = dict(attributes or {})
+        message.attributes, message.delay = dict(attributes or {}), delay
         if (source := name.removesuffix(_DLQ)) in self.queues and source != name:
             self.queues[name].messages.append(message)
             message.queue = source
@@ -175,14 +200,14 @@ class Queues:
             if message.receipt == receipt:
                 self._hide(message, seconds)
 
-    def problem(self, name: str, body: str, delay: float) -> str | None:
+    def problem(self, name: str, body: str, delay: float, group: str | None = None) -> str | None:
         """The code of SQS's error for a message that it refuses; None for one that it takes."""
         if not body or _NO_XML.search(body):
             return "InvalidMessageContents"
         limit = MESSAGE_BYTES if name.endswith(("-x-reports", "-x-ends")) else self.message_limit
         if len(body.encode()) > limit or not 0 <= delay <= MAX_DELAY or delay != int(delay):
             return "InvalidParameterValue"
-        return None
+        return None if group is None or _GROUP.fullmatch(group) else "InvalidParameterValue"
 
     def _offer(self, message: Message) -> None:
         self.queues[message.queue].messages.append(message)
@@ -219,9 +244,12 @@ class SqsClient:
 
         def do() -> dict[str, Any]:
             self._known(name)
-            problem = self.queues.problem(name, MessageBody, DelaySeconds)
+            problem = self.queues.problem(name, MessageBody, DelaySeconds, MessageGroupId)
             if problem is not None:
                 raise _error(problem, 400)
+            refusal = self.queues.refusal(name, MessageBody)
+            if refusal is not None:
+                raise _error(refusal.code if refusal.kind == "call" else "InternalError", 400)
             sent = self.queues.send(
                 name,
                 MessageBody,
@@ -242,15 +270,17 @@ class SqsClient:
         def do(failed: frozenset[int] = frozenset()) -> dict[str, Any]:
             self._known(name)
             self._check_batch(Entries)
+            if sum(len(entry["MessageBody"].encode()) for entry in Entries) > MESSAGE_BYTES:
+                raise _error("AWS.SimpleQueueService.BatchRequestTooLong", 400)
             answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
             for number, entry in enumerate(Entries):
-                problem = self.queues.problem(name, entry["MessageBody"], entry.get("DelaySeconds", 0))
-                if problem is not None:
-                    answer["Failed"].append({"Id": entry["Id"], "Code": problem, "SenderFault": True, "Message": ""})
-                elif number in failed:
-                    code = {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False, "Message": "try again"}
-                    answer["Failed"].append(code)
-                else:
+                refusal = self._refusal(name, entry) or (Refusal() if number in failed else None)
+                if refusal is not None and refusal.kind == "call":
+                    raise _error(refusal.code, 400)
+                if refusal is not None and refusal.kind == "entry":
+                    code = {"Code": refusal.code, "SenderFault": refusal.sender_fault, "Message": "simulated"}
+                    answer["Failed"].append({"Id": entry["Id"]} | code)
+                elif refusal is None:
                     sent = self.queues.send(
                         name,
                         entry["MessageBody"],
@@ -258,6 +288,7 @@ class SqsClient:
                         by=self.sender_id,
                         delay=entry.get("DelaySeconds", 0),
                         group=entry.get("MessageGroupId"),
+                        attributes=entry.get("MessageAttributes"),
                     )
                     answer["Successful"].append({"Id": entry["Id"], "MessageId": sent})
             return {key: entries for key, entries in answer.items() if entries}
@@ -359,6 +390,11 @@ class SqsClient:
             refusal=lambda: _error("ServiceUnavailable", 503),
             lost_response=lambda: ReadTimeoutError(endpoint_url="https://sqs"),
         )
+
+    def _refusal(self, name: str, entry: Mapping[str, Any]) -> Refusal | None:
+        body, group = entry["MessageBody"], entry.get("MessageGroupId")
+        problem = self.queues.problem(name, body, entry.get("DelaySeconds", 0), group)
+        return Refusal(code=problem, sender_fault=True) if problem is not None else self.queues.refusal(name, body)
 
     def _known(self, name: str) -> None:
         if name not in self.queues.queues:

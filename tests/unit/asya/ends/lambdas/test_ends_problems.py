@@ -6,9 +6,9 @@ import pytest
 
 from asya.ends.lambdas.wiring import build_sink, build_sump
 from asya.protocol.mesh_table import Sink
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 DONE = {"route": {"prev": ["prep", "infer"], "curr": "", "next": []}, "status": status(phase="succeeded")}
 ERROR = {"type": "ValueError", "message": "bad"}

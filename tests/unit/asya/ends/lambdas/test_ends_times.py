@@ -12,10 +12,10 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.protocol.times import parse_time
 from asya.tasks.cancellation import cancel_record
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
 from tests.doubles.fan_mesh import Clock
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 ENDS = "asya-shop-x-ends"
 ERROR = {"type": "ValueError", "message": "bad"}

@@ -10,11 +10,11 @@ from botocore.exceptions import ClientError
 from asya.function.aws import clients
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time
+from asya.testing.services.queues import Refusal
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.sink import DONE, ended, results, run_sink, written
-from tests.doubles.sqs import Refusal
 
 pytestmark = pytest.mark.usefixtures("sink_claims")
 

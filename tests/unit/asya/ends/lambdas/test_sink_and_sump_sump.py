@@ -9,9 +9,9 @@ from asya.ends.lambdas.wiring import build_sink, build_sump
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Sink
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
 FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)

@@ -6,9 +6,9 @@ import pytest
 
 from asya.ends.lambdas.wiring import build_checkpoint
 from asya.protocol.mesh_table import Actor
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 MESH = mesh({"x-checkpoint": Actor(kind="crew")})
 ROUTE = {"prev": ["prep"], "curr": "x-checkpoint", "next": ["infer", "post"]}

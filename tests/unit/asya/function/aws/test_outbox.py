@@ -8,10 +8,11 @@ from botocore.exceptions import ClientError
 
 from asya.function.aws.outbox import Outbox, SendError, SendRefusedError, send_error
 from asya.function.hop import Delivery
-from tests.doubles.sqs import FakeSqs, Refusal
+from asya.testing.services.direct import MemorySqs
+from asya.testing.services.queues import Refusal
 
 
-def make(sqs: FakeSqs) -> Outbox:
+def make(sqs: MemorySqs) -> Outbox:
     return Outbox(sqs, lambda actor: f"https://sqs.example/1/asya-shop-{actor}")  # type: ignore[arg-type]
 
 
@@ -20,7 +21,7 @@ def delivery(actor: str = "post", text: str = "{}", **more: object) -> Delivery:
 
 
 def test_a_flush_sends_by_queue_and_resolves_every_receipt() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
     receipts = [outbox.send(delivery(actor, f'"{n}"')) for n in range(4) for actor in ("post", "rescue")]
     outbox.flush()
@@ -30,7 +31,7 @@ def test_a_flush_sends_by_queue_and_resolves_every_receipt() -> None:
 
 
 def test_delay_and_group_travel() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
     outbox.send(delivery(delay=900, group="acme"))
     outbox.flush()
@@ -38,7 +39,7 @@ def test_delay_and_group_travel() -> None:
 
 
 def test_ten_of_a_queue_leave_without_waiting() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
     receipts = [outbox.send(delivery()) for _ in range(10)]
     assert all(receipt.resolved.is_set() for receipt in receipts)
@@ -47,7 +48,7 @@ def test_ten_of_a_queue_leave_without_waiting() -> None:
 
 @pytest.mark.rule("5.8")
 def test_lingering_deliveries_leave_without_a_flush() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     receipt = make(sqs).send(delivery())
     assert sqs.wait_until_sent("asya-shop-post")
     assert receipt.resolved.wait(60)
@@ -66,7 +67,7 @@ def test_lingering_deliveries_are_sent_within_50_ms() -> None:
             return super().wait(timeout)
 
     for _ in range(10):
-        sqs = FakeSqs()
+        sqs = MemorySqs()
         outbox = make(sqs)
         outbox._changed = Watched()
         outbox.send(delivery())
@@ -75,7 +76,7 @@ def test_lingering_deliveries_are_sent_within_50_ms() -> None:
 
 
 def test_large_messages_are_split_by_bytes() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
     for _ in range(5):
         outbox.send(delivery(text=f'"{"x" * 400_000}"'))
@@ -84,7 +85,7 @@ def test_large_messages_are_split_by_bytes() -> None:
 
 
 def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None:
-    sqs = FakeSqs(refuse={"asya-shop-post": [Refusal(), Refusal()]})
+    sqs = MemorySqs(refuse={"asya-shop-post": [Refusal(), Refusal()]})
     outbox = make(sqs)
     receipts = [outbox.send(delivery(text=f'"{n}"')) for n in range(3)]
     outbox.flush()
@@ -103,7 +104,7 @@ def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None
     ],
 )
 def test_the_receipt_has_the_error_of_a_refused_delivery(refusal: Refusal, calls: int, message: str) -> None:
-    sqs = FakeSqs(refuse_always={"asya-shop-post": refusal})
+    sqs = MemorySqs(refuse_always={"asya-shop-post": refusal})
     outbox = make(sqs)
     lost, kept = outbox.send(delivery()), outbox.send(delivery("rescue"))
     outbox.flush()
@@ -123,7 +124,7 @@ def test_the_receipt_has_the_error_of_a_refused_delivery(refusal: Refusal, calls
 @pytest.mark.parametrize("sender_fault", [True, False])
 def test_a_refusal_that_lasts_is_told_apart(kind: Literal["call", "entry"], code: str, sender_fault: bool) -> None:
     """Whether SQS refuses the whole request or one entry; a second try would change nothing."""
-    sqs = FakeSqs(refuse_always={"asya-shop-post": Refusal(kind, code, sender_fault)})
+    sqs = MemorySqs(refuse_always={"asya-shop-post": Refusal(kind, code, sender_fault)})
     outbox = make(sqs)
     receipt = outbox.send(delivery())
     outbox.flush()
@@ -159,7 +160,7 @@ def test_a_refusal_names_the_kind_of_policy_and_no_role(text: str, reason: str) 
 
 
 def test_the_refusal_of_one_entry_concerns_no_other() -> None:
-    sqs = FakeSqs(refuse={"asya-shop-post": [Refusal(code="AccessDenied", sender_fault=True), Refusal()]})
+    sqs = MemorySqs(refuse={"asya-shop-post": [Refusal(code="AccessDenied", sender_fault=True), Refusal()]})
     outbox = make(sqs)
     receipts = [outbox.send(delivery(text=f'"{n}"')) for n in range(3)]
     outbox.flush()
@@ -169,7 +170,7 @@ def test_the_refusal_of_one_entry_concerns_no_other() -> None:
 
 @pytest.mark.parametrize("bad", [delivery(delay=901), Delivery("post", b"\xff", "next")], ids=["delay", "bytes"])
 def test_a_delivery_that_cannot_be_sent_harms_no_other_and_no_later_flush(bad: Delivery) -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
     lost = outbox.send(bad)
     others = [outbox.send(delivery(actor)) for actor in ("rescue", "prep")]
@@ -185,7 +186,7 @@ def test_a_delivery_that_cannot_be_prepared_is_not_sent() -> None:
     def refuse(_: Delivery) -> Delivery:
         raise OSError("S3 is down")
 
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = Outbox(sqs, str, refuse)  # type: ignore[arg-type]
     receipt = outbox.send(delivery())
     outbox.flush()
@@ -194,7 +195,7 @@ def test_a_delivery_that_cannot_be_prepared_is_not_sent() -> None:
 
 
 def test_many_threads_lose_nothing_and_never_lock_up() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     outbox = make(sqs)
 
     def work(number: int) -> None:
@@ -215,7 +216,7 @@ def test_many_threads_lose_nothing_and_never_lock_up() -> None:
 
 
 def test_a_flush_waits_for_what_another_thread_is_just_sending() -> None:
-    class Slow(FakeSqs):
+    class Slow(MemorySqs):
         def send_message_batch(self, **request: object) -> dict[str, object]:
             started.set()
             assert go_on.wait(60)

@@ -9,10 +9,10 @@ from asya.function.aws.receipt import Receipt
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.batch import BatchProcessor, Record, records
 from asya.function.nack import MAX_NACK_SECONDS, BlockedError
+from asya.testing.services.direct import MemorySqs
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import batch_failures, recorded, sqs_event
-from tests.doubles.sqs import FakeSqs
 
 
 @dataclass
@@ -37,7 +37,7 @@ class FakeOutlet:
         self.waiting = []
 
 
-def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchProcessor:
+def worker(sqs: MemorySqs, outlet: FakeOutlet) -> BatchProcessor:
     url, telemetry = "https://sqs.example/1/asya-shop-infer", Telemetry("shop", "infer")
     return BatchProcessor(sqs, url, (outlet,), telemetry, chance=lambda: 1.0)  # type: ignore[arg-type]
 
@@ -75,7 +75,7 @@ def test_the_records_of_a_recorded_event() -> None:
 
 
 def test_everything_is_flushed_once_and_acked() -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet()
+    sqs, outlet = MemorySqs(), FakeOutlet()
     answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
     assert batch_failures(answer) == []
     assert outlet.flushes == [["message-0", "message-1", "message-2"]]
@@ -86,7 +86,7 @@ def test_everything_is_flushed_once_and_acked() -> None:
 @pytest.mark.rule("4.ack-after-acceptance")
 @pytest.mark.parametrize("fate", ["refused", "forgotten"])
 def test_a_refused_receipt_keeps_only_its_own_message(fate: str) -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet()
+    sqs, outlet = MemorySqs(), FakeOutlet()
     getattr(outlet, fate).add("message-1")
     answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
     assert batch_failures(answer) == ["message-1"]
@@ -95,7 +95,7 @@ def test_a_refused_receipt_keeps_only_its_own_message(fate: str) -> None:
 
 def test_one_refused_receipt_of_several_keeps_the_message() -> None:
     outlet = FakeOutlet(refused={"second"})
-    answer = worker(FakeSqs(), outlet).process(
+    answer = worker(MemorySqs(), outlet).process(
         records(sqs_event(b"a")), lambda record: [outlet.hand_over("first"), outlet.hand_over("second")]
     )
     assert batch_failures(answer) == ["message-0"]
@@ -103,7 +103,7 @@ def test_one_refused_receipt_of_several_keeps_the_message() -> None:
 
 def test_an_unexpected_error_keeps_only_its_own_message() -> None:
     outlet = FakeOutlet()
-    answer = worker(FakeSqs(), outlet).process(
+    answer = worker(MemorySqs(), outlet).process(
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet, raising="message-0")
     )
     assert batch_failures(answer) == ["message-0"]
@@ -115,13 +115,13 @@ def test_the_line_about_a_kept_message_names_its_envelope(caplog: pytest.LogCapt
     outlet = FakeOutlet()
     event = sqs_event(message(id="env-1"), "{}")
     for record in ("message-0", "message-1"):
-        worker(FakeSqs(), outlet).process(records(event), handing_over(outlet, raising=record))
+        worker(MemorySqs(), outlet).process(records(event), handing_over(outlet, raising=record))
     kept = [vars(line) for line in caplog.records if line.getMessage() == "message kept on the queue"]
     assert [(line["message_id"], line["envelope_id"]) for line in kept] == [("message-0", "env-1"), ("message-1", None)]
 
 
 def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet()
+    sqs, outlet = MemorySqs(), FakeOutlet()
     deleted_before: dict[str, list[str]] = {}
 
     def handle(record: Record) -> list[Receipt]:
@@ -151,7 +151,7 @@ def test_suspects_with_equal_receive_counts_change_their_order_each_time() -> No
             return [outlet.hand_over(record.message_id)]
 
         event = sqs_event(b"a", b"b", b"c", receive_counts=dict.fromkeys(range(3), count))
-        worker(FakeSqs(), outlet).process(records(event), handle)
+        worker(MemorySqs(), outlet).process(records(event), handle)
         orders.append(order)
     assert orders[0] == orders[1][::-1]
     assert sorted(orders[0]) == ["message-0", "message-1", "message-2"]
@@ -159,7 +159,7 @@ def test_suspects_with_equal_receive_counts_change_their_order_each_time() -> No
 
 @pytest.mark.parametrize("fate", ["refused", "raised"])
 def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet()
+    sqs, outlet = MemorySqs(), FakeOutlet()
     if fate == "refused":
         outlet.refused.add("message-1")
     event = sqs_event(b"a", b"b", b"c", receive_counts={1: 2, 2: 3})
@@ -171,7 +171,7 @@ def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> 
 
 @pytest.mark.rule("4.neighbours", "5.13")
 def test_a_crash_repeats_only_the_suspect() -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet()
+    sqs, outlet = MemorySqs(), FakeOutlet()
 
     def handle(record: Record) -> list[Receipt]:
         if record.message_id == "message-0":
@@ -185,7 +185,7 @@ def test_a_crash_repeats_only_the_suspect() -> None:
 
 def test_errors_of_the_delete_or_the_visibility_change_no_outcome() -> None:
     sqs, outlet = (
-        FakeSqs(broken={"delete_message", "change_message_visibility_batch"}),
+        MemorySqs(broken={"DeleteMessage", "ChangeMessageVisibilityBatch"}),
         FakeOutlet(refused={"message-1"}),
     )
     event = sqs_event(b"a", b"b", receive_counts={0: 2, 1: 2})
@@ -194,7 +194,7 @@ def test_errors_of_the_delete_or_the_visibility_change_no_outcome() -> None:
 
 @pytest.mark.rule("4.nack")
 def test_the_visibility_of_kept_messages_doubles_with_each_receive() -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
+    sqs, outlet = MemorySqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
     counts = dict(enumerate([1, 2, 3, 4, 5, 6, 100]))
     worker(sqs, outlet).process(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
     assert [sqs.visibility[f"receipt-{n}"] for n in range(7)] == [5, 10, 20, 40, 80, 80, MAX_NACK_SECONDS]
@@ -203,7 +203,7 @@ def test_the_visibility_of_kept_messages_doubles_with_each_receive() -> None:
 
 @pytest.mark.rule("4.nack")
 def test_each_kept_message_is_hidden_as_long_as_its_own_error_says() -> None:
-    sqs, outlet = FakeSqs(), FakeOutlet(refused={"message-1"})
+    sqs, outlet = MemorySqs(), FakeOutlet(refused={"message-1"})
 
     def handle(record: Record) -> list[Receipt]:
         if record.message_id == "message-0":
@@ -216,7 +216,7 @@ def test_each_kept_message_is_hidden_as_long_as_its_own_error_says() -> None:
 
 def test_the_callback_runs_for_each_accepted_record() -> None:
     outlet, accepted = FakeOutlet(refused={"message-1"}), []
-    worker(FakeSqs(), outlet).process(
+    worker(MemorySqs(), outlet).process(
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: accepted.append(record.message_id)
     )
     assert accepted == ["message-0", "message-2"]
@@ -224,7 +224,7 @@ def test_the_callback_runs_for_each_accepted_record() -> None:
 
 @pytest.mark.rule("15.Redelivered")
 def test_15_messages_that_were_received_before_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    made = worker(FakeSqs(), outlet := FakeOutlet())
+    made = worker(MemorySqs(), outlet := FakeOutlet())
 
     def crash(_: Record) -> list[Receipt]:
         raise SystemExit

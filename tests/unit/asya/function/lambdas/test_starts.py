@@ -18,9 +18,10 @@ from asya.function.lambdas.starts import Starts
 from asya.function.nack import MAX_NACK_SECONDS, MAX_OUTAGE_NACK_SECONDS
 from asya.protocol.codec import ParseError
 from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.testing.services.direct import MemorySqs
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import batch_failures, sqs_event
-from tests.doubles.sqs import FakeSqs, Refusal
 
 LETTERS = "asya-shop-infer-dlq"
 OFF = ClientError(
@@ -52,7 +53,7 @@ class Function:
     """A function that takes the batches of `infer`, with its queue."""
 
     def __init__(self, limit: int = 5) -> None:
-        self.sqs, self.dynamodb = FakeSqs(), CountingDynamo()
+        self.sqs, self.dynamodb = MemorySqs(), CountingDynamo()
         self.health = ServiceHealth(lambda: 1000.0)
         self.calls: list[str] = []
         self.noted: list[str] = []

@@ -18,9 +18,9 @@ from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Rule
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 TABLE = "asya-shop-breaker"
 BREAKER = CircuitBreaker(failures=2, window=3600, open_for=3600)

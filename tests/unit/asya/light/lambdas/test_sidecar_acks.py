@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import LAST, echo, run
 from tests.doubles.mesh_world import MeshWorld
-from tests.doubles.sqs import Refusal
 
 
 @pytest.mark.rule("4.ack-after-acceptance")

@@ -13,10 +13,10 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import Gateway
 from asya.protocol.times import format_time
 from asya.tasks.task_state import TaskState
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, batch_failures, recorded, sqs_event
-from tests.doubles.sqs import Refusal
 from tests.doubles.task_states import SILENT, THROTTLED
 from tests.doubles.waiting import Clock
 

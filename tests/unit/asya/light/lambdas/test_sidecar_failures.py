@@ -15,10 +15,10 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.times import format_time
 from asya.runtime.load import LoadError
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld
-from tests.doubles.sqs import Refusal
 from tests.doubles.waiting import Clock
 
 

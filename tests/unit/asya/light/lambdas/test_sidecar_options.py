@@ -14,10 +14,10 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, CircuitBreaker, Policy, Resiliency, Rule
 from asya.sidecar.options import KEEP_INPUT
 from asya.testing.dynamo.tables import Table
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, batch_failures, empty_table, emulated_table, sqs_event
-from tests.doubles.sqs import Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -134,7 +134,7 @@ def receive(world: MeshWorld, event: dict[str, Any], count: int) -> None:
     """Nothing of what the messages of an event cause is accepted at their n-th receive, so they stay."""
     for record in event["Records"]:
         record["attributes"]["ApproximateReceiveCount"] = str(count)
-    world.sqs.broken.add("send_message_batch")
+    world.sqs.broken.add("SendMessageBatch")
     assert process(world, event) == [record["messageId"] for record in event["Records"]]
     world.sqs.broken.clear()
 

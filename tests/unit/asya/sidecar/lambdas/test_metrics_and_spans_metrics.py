@@ -12,12 +12,12 @@ from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
 from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.testing.services.queues import Refusal
 from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_world
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
-from tests.doubles.sqs import Refusal
 from tests.doubles.task_states import SILENT
 from tests.unit.memory_tables import memory_tables
 

@@ -11,11 +11,11 @@ from asya.function.aws import clients
 from asya.protocol import codec
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseRelease
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.light_actor import LAST, echo, run
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 from tests.doubles.span_log import SpanLog, log_spans
-from tests.doubles.sqs import Refusal
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACED = {"traceparent": f"00-{TRACE}-{CALLER}-01"}

@@ -8,10 +8,10 @@ import pytest
 from asya.protocol.errors import TaskProblem
 from asya.protocol.times import format_time
 from asya.tasks.task_state import TaskState
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld
-from tests.doubles.sqs import Refusal
 
 
 def problems(world: MeshWorld, task_id: str = "env-1") -> list[tuple[str, TaskProblem]]:

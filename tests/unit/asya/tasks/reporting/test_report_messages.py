@@ -10,7 +10,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EVENT_LIMIT, TaskEvent
 from asya.tasks.reporting.aws.report_sender import QueuedReport, ReportSender
 from asya.tasks.reporting.report_messages import body, encoded, messages
-from tests.doubles.sqs import FakeSqs
+from asya.testing.services.direct import MemorySqs
 from tests.doubles.tasks import event
 
 URL = "https://gateway.example"
@@ -46,7 +46,7 @@ def test_reports_share_a_message_of_65536_bytes_and_no_larger_one(size: int, cou
 
 @pytest.mark.rule("5.one-message")
 def test_requests_respect_the_limits_of_sqs() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     sender = ReportSender(sqs, lambda actor: f"https://sqs/1/asya-shop-{actor}", URL)  # type: ignore[arg-type]
     large = Raw(b'"' + b"y" * 60_000 + b'"')
     sender.send([sender.queued(URL, event(f"env-{number}", "succeeded", result=large)) for number in range(25)])
@@ -85,7 +85,7 @@ def test_an_end_that_is_too_large_for_a_report_arrives_without_its_largest_membe
 
 @pytest.mark.rule("3.gateway-url.foreign")
 def test_reports_for_a_foreign_gateway_name_it_and_share_no_message_with_others() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     sender = ReportSender(sqs, lambda actor: f"https://sqs/1/asya-shop-{actor}", URL)  # type: ignore[arg-type]
     foreign = "https://other.example/base"
     reports = [sender.queued(url, event("a", "received")) for url in (URL, foreign, URL)]

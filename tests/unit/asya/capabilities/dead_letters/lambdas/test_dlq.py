@@ -10,11 +10,11 @@ from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.senders.lambdas.admission import Admission
 from asya.sidecar.lambdas.services import Services
+from asya.testing.services.queues import Refusal
 from tests.doubles.dead_letters import DlqWorld
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import recorded
-from tests.doubles.sqs import Refusal
 from tests.doubles.tasks import event
 
 SLICE = {

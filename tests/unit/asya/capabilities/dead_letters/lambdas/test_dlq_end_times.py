@@ -9,11 +9,11 @@ from asya.ends.aws.end_claims import Claim, EndClaims
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
+from asya.testing.services.queues import Refusal
 from tests.doubles.dead_letters import MESH, DlqWorld
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.fan_mesh import Clock
 from tests.doubles.mesh_world import MeshWorld
-from tests.doubles.sqs import Refusal
 
 ENDS = "asya-shop-x-ends"
 HOUR = timedelta(hours=1)

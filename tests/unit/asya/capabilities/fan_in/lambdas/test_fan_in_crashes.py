@@ -13,10 +13,10 @@ from asya import fan_out
 from asya.protocol.errors import TaskProblem
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.times import format_time
+from asya.testing.services.queues import Refusal
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers, scored
 from tests.doubles.fan_mesh import HANDLERS, CrashSchedule, FanMesh, fan_table
 from tests.doubles.mesh_world import empty_table, mesh_world
-from tests.doubles.sqs import Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -15,10 +15,10 @@ from asya.capabilities.fan_in.aws.sets import FanInSets, SetRepeats
 from asya.protocol import ids
 from asya.protocol.codec import decode, encode
 from asya.protocol.mesh_table import FanIn
+from asya.testing.services.queues import Refusal
 from tests.doubles.fan_in_sets import SET, Start, child, numbers, scored
 from tests.doubles.fan_mesh import FanMesh, ProcessCrash
 from tests.doubles.mesh_world import sqs_event
-from tests.doubles.sqs import Refusal
 
 NEW = "env-2"
 

@@ -8,6 +8,7 @@ import pytest
 
 from asya.protocol.mesh_table import QUEUE_RECEIVES
 from asya.tasks.task_state import TaskState
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.pausing import (
@@ -21,7 +22,6 @@ from tests.doubles.pausing import (
     run_pause,
     stored,
 )
-from tests.doubles.sqs import Refusal
 
 STEALTH = {"x-asya-mesh-status": "off"}
 

@@ -9,11 +9,11 @@ from asya.protocol import codec
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Actor
 from asya.tasks.task_state import TaskState
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.light_actor import never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pausing import MESH, FakeEvents, continued, here, run_pause, status_of, stored
-from tests.doubles.sqs import Refusal
 from tests.doubles.task_states import SILENT
 
 LATE = {"status": status(deadline_at="2026-01-01T00:00:00Z")}

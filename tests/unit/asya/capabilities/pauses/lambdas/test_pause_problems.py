@@ -10,9 +10,9 @@ from asya.function.aws import clients
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause
 from asya.protocol.times import format_time
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.sqs import Refusal
 
 MESH = mesh({"x-pause": Actor(kind="pause", pause=Pause(prompt="Send it?")), "x-resume": Actor(kind="crew")})
 ROUTE = {"prev": ["prep"], "curr": "x-pause", "next": ["post"]}

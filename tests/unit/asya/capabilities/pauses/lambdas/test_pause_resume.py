@@ -7,6 +7,7 @@ import pytest
 
 from asya.protocol import codec
 from asya.tasks.task_state import TaskState
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, raw, status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.pausing import (
@@ -20,7 +21,6 @@ from tests.doubles.pausing import (
     status_of,
     stored,
 )
-from tests.doubles.sqs import Refusal
 
 
 def test_resumed_it_goes_to_the_next_actor_with_the_answers(world: MeshWorld, bus: FakeEvents) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from asya.protocol.times import format_time
 from asya.protocol.wait import TaskWait
+from asya.testing.services.queues import Refusal
 from tests.doubles.envelopes import message, status
-from tests.doubles.sqs import Refusal
 from tests.doubles.waiting import BEGAN, DAY, WaitingWorld
 
 KEY = "waiting/env-1/0/1-1.json"

@@ -8,8 +8,8 @@ from asya.capabilities.triggers.aws.queue_senders import SlotSender
 from asya.capabilities.triggers.messages import UnusableMessageError, read_occurrences
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger
+from asya.testing.services.direct import MemorySqs
 from tests.doubles.envelopes import mesh
-from tests.doubles.sqs import FakeSqs
 
 QUEUE = "asya-shop-x-triggers"
 MESH = mesh(triggers={"hourly": Trigger(route=("infer",), cron="0 * * * *")})
@@ -19,7 +19,7 @@ SLOTS = [datetime(2026, 11, 25, hour, tzinfo=UTC) for hour in range(12)]
 @pytest.mark.rule("16.overlap.slots", "16.messages")
 def test_16_the_slots_of_a_sweep_are_one_message_in_order() -> None:
     """A queue keeps no order, and several processes take its messages."""
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     sender = SlotSender(sqs, f"https://sqs/1/{QUEUE}")  # type: ignore[arg-type]
     for slots in (SLOTS, SLOTS[:1], []):
         sender.send("hourly", slots)

@@ -27,7 +27,7 @@ from asya.protocol.triggers import Trigger
 from asya.tasks.aws.task_store import StoredRecord, TaskStoreError, UnreadableRecordError
 from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
-from tests.doubles.sqs import FakeSqs
+from asya.testing.services.direct import MemorySqs
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 AT = "2026-11-25T12:00:00.000000Z"
@@ -322,7 +322,7 @@ def test_16_a_canceled_backfill_ends_with_its_tasks() -> None:
 @pytest.mark.rule("16.backfill.at-once")
 def test_16_the_sweep_names_open_backfills() -> None:
     """A mesh without schedules reads nothing."""
-    world, sqs = World(), FakeSqs()
+    world, sqs = World(), MemorySqs()
     world.begin(to="2025-01-02")
 
     def sweep() -> list[str | None]:

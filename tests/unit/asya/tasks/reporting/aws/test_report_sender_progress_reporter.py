@@ -14,7 +14,8 @@ from asya.tasks.reporting.aws.report_sender import (
     ProgressReporter,
     ReportSender,
 )
-from tests.doubles.sqs import FakeSqs, Refusal
+from asya.testing.services.direct import MemorySqs
+from asya.testing.services.queues import Refusal
 from tests.doubles.tasks import event
 
 URL = "https://gateway.example"
@@ -26,11 +27,11 @@ class Drops(list[tuple[int, str]]):
         self.append((count, problem))
 
 
-def sender(sqs: FakeSqs) -> ReportSender:
+def sender(sqs: MemorySqs) -> ReportSender:
     return ReportSender(sqs, lambda actor: f"https://sqs/123/asya-shop-{actor}", URL)  # type: ignore[arg-type]
 
 
-def statuses(sqs: FakeSqs) -> list[list[str]]:
+def statuses(sqs: MemorySqs) -> list[list[str]]:
     """The reports of each message: their statuses, or `fly` with the sequence."""
     messages = [msgspec.json.decode(sent.body) for sent in sqs.sent[REPORTS]]
     return [[each.get("status") or f"fly {each['sequence']}" for each in message] for message in messages]
@@ -42,7 +43,7 @@ def fly(sequence: int) -> PartialEvent:
 
 @pytest.mark.rule("5.one-message")
 def test_the_reports_of_a_batch_are_one_message() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     progress = ProgressReporter(sender(sqs), Drops(), threaded=False)
     for number in range(10):
         for status in ("received", "processing", "completed"):
@@ -55,7 +56,7 @@ def test_the_reports_of_a_batch_are_one_message() -> None:
 @pytest.mark.rule("5.slow-handler")
 def test_reports_leave_by_themselves_while_a_handler_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.tasks.reporting.aws.report_sender.LINGER_SECONDS", 0.01)
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     progress = ProgressReporter(sender(sqs), Drops())
     progress.report(URL, event("env-1", "received"))
     progress.report(URL, event("env-1", "processing"))
@@ -73,7 +74,7 @@ def test_reports_leave_by_themselves_after_one_second(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         "asya.tasks.reporting.aws.report_sender.time", SimpleNamespace(monotonic=lambda: float(clock.seconds))
     )
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     progress = ProgressReporter(sender(sqs), Drops())
     send = progress.require if is_required else progress.report
     send(URL, event("env-1", "registered" if is_required else "received"))
@@ -91,7 +92,7 @@ def test_protocol_7_partials_leave_soon_and_in_order(monkeypatch: pytest.MonkeyP
     """Without a flush, other reports would wait for an hour. All leave with the partials, after their shorter wait."""
     monkeypatch.setattr("asya.tasks.reporting.aws.report_sender.LINGER_SECONDS", 3600.0)
     assert PARTIAL_LINGER_SECONDS <= 0.2
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     progress = ProgressReporter(sender(sqs), Drops())
     progress.report(URL, event("env-1", "received"))
     for number in range(20):
@@ -105,7 +106,7 @@ def test_protocol_7_partials_leave_soon_and_in_order(monkeypatch: pytest.MonkeyP
 @pytest.mark.rule("7.FLY.soon")
 @pytest.mark.slow
 def test_partials_beyond_the_buffer_are_dropped_and_counted() -> None:
-    sqs, drops = FakeSqs(), Drops()
+    sqs, drops = MemorySqs(), Drops()
     progress = ProgressReporter(sender(sqs), drops, threaded=False)
     for number in range(PARTIAL_BUFFER_LIMIT + 3):
         progress.report(URL, fly(number))
@@ -120,7 +121,7 @@ def test_partials_beyond_the_buffer_are_dropped_and_counted() -> None:
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("fault", [Refusal("call"), Refusal(sender_fault=True), Refusal("silence")])
 def test_progress_that_sqs_refuses_is_dropped_and_counted(fault: Refusal, threaded: bool) -> None:
-    sqs, drops = FakeSqs(refuse_always={REPORTS: fault}), Drops()
+    sqs, drops = MemorySqs(refuse_always={REPORTS: fault}), Drops()
     progress = ProgressReporter(sender(sqs), drops, threaded=threaded)
     progress.report(URL, event("env-1", "received"))
     receipt = progress.require(URL, event("env-2", "registered"))
@@ -137,7 +138,7 @@ def test_progress_that_sqs_refuses_is_dropped_and_counted(fault: Refusal, thread
 def test_progress_never_blocks_longer_than_it_may() -> None:
     hung, over = threading.Event(), threading.Event()
 
-    class Hanging(FakeSqs):
+    class Hanging(MemorySqs):
         def send_message_batch(self, **more: object) -> dict[str, object]:
             hung.set()
             over.wait(30)

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from asya.tasks.reporting.aws.report_sender import ProgressReporter, ReportSender, RequiredReports
-from tests.doubles.sqs import FakeSqs, Refusal
+from asya.testing.services.direct import MemorySqs
+from asya.testing.services.queues import Refusal
 from tests.doubles.tasks import event
 from tests.unit.asya.tasks.reporting.aws.test_report_sender_progress_reporter import (
     REPORTS,
@@ -17,7 +18,7 @@ from tests.unit.asya.tasks.reporting.aws.test_report_sender_progress_reporter im
 ENDS = "asya-shop-x-ends"
 
 
-def reporters(sqs: FakeSqs) -> tuple[RequiredReports, ProgressReporter]:
+def reporters(sqs: MemorySqs) -> tuple[RequiredReports, ProgressReporter]:
     shared: ReportSender = sender(sqs)
     progress = ProgressReporter(shared, Drops(), threaded=False)
     return RequiredReports(shared, progress), progress
@@ -25,7 +26,7 @@ def reporters(sqs: FakeSqs) -> tuple[RequiredReports, ProgressReporter]:
 
 @pytest.mark.rule("5.two-queues")
 def test_ends_and_pauses_go_to_a_queue_of_their_own() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     required, progress = reporters(sqs)
     receipts = [required.report(URL, event("a", status)) for status in ("succeeded", "failed", "canceled", "paused")]
     progress.report(URL, event("a", "completed"))
@@ -42,7 +43,7 @@ def test_ends_and_pauses_go_to_a_queue_of_their_own() -> None:
 
 @pytest.mark.rule("5.one-message")
 def test_a_registration_shares_its_message_with_the_progress_of_the_batch() -> None:
-    sqs = FakeSqs()
+    sqs = MemorySqs()
     required, progress = reporters(sqs)
     receipt = required.report(URL, event("a", "registered"))
     progress.report(URL, event("a", "received"))
@@ -59,7 +60,7 @@ def test_a_registration_shares_its_message_with_the_progress_of_the_batch() -> N
 @pytest.mark.parametrize("fault", [Refusal("call"), Refusal(sender_fault=True), Refusal("silence")])
 @pytest.mark.parametrize(("status", "queue"), [("succeeded", ENDS), ("registered", REPORTS)])
 def test_a_report_that_sqs_does_not_accept_keeps_its_message(fault: Refusal, status: str, queue: str) -> None:
-    sqs = FakeSqs(refuse_always={queue: fault})
+    sqs = MemorySqs(refuse_always={queue: fault})
     required, _ = reporters(sqs)
     receipt = required.report(URL, event("a", status))  # type: ignore[arg-type]
     assert receipt.problem is not None
