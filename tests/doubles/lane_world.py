@@ -4,7 +4,7 @@ Messages of `x-triggers` wait in a list and are delivered until all are done; a 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,50 +32,17 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.testing.dynamo.queries import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya.testing.services.direct import MemoryS3
+from asya.testing.planned_faults import Death
+from asya.testing.services.clients import Bucket, DynamoClient, S3Client
+from asya.testing.services.direct import DirectProcess
+from asya.testing.services.faults import Fault
+from asya.testing.services.process import Process, ProcessCrashed
+from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from tests.doubles.envelopes import mesh
 
 START = datetime(2026, 11, 25, 12, tzinfo=UTC)
 TRIGGERS = "asya-shop-x-triggers"
-_WRITES = ("put_item", "update_item", "delete_item", "transact_write_items", "send_message", "send_message_batch")
 _MOST_STEPS = 2000
-
-
-class ProcessDied(BaseException):
-    """The process has died at a write."""
-
-
-@dataclass
-class Death:
-    """When a process dies: before or after the n-th write from now on; never for 0."""
-
-    at: int = 0
-    after: bool = False
-    count: int = 0
-
-    def call(self, do: Callable[[], Any]) -> Any:
-        """Do a write, and die there if its time has come."""
-        self.count += 1
-        dies = self.count == self.at
-        if dies and not self.after:
-            raise ProcessDied
-        answer = do()
-        if dies:
-            raise ProcessDied
-        return answer
-
-
-class _Mortal:
-    """A client whose writes may be the end of the process."""
-
-    def __init__(self, client: Any, death: Death) -> None:
-        self._client, self._death = client, death
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._client, name)
-        if name not in _WRITES:
-            return call
-        return lambda **request: self._death.call(lambda: call(**request))
 
 
 @dataclass
@@ -142,7 +109,22 @@ class LaneWorld:
             {"asya-shop-tasks": new_table("tasks"), "asya-shop-sink": new_table("sink")}
         )
     )
-    s3: MemoryS3 = field(default_factory=MemoryS3)
+
+    def __post_init__(self) -> None:
+        self.process = DirectProcess()
+        self.process.faults.plans.append(self.fault)
+        queues = {name: Queue(name, 30.0, None) for name in (TRIGGERS, f"{TRIGGERS}-dlq", "asya-shop-infer")}
+        self.clients: dict[str, Any] = {
+            "sqs": SqsClient(
+                self.process, Queues(self.process.simulation, self, lambda _: None, queues), "AROATRIGGERS"
+            ),
+            "dynamodb": DynamoClient(self.process, self.tables),
+            "s3": S3Client(self.process, Bucket()),
+        }
+
+    def fault(self, service: str, what: str) -> Fault:
+        """The fault of a call: the death that is planned now."""
+        return self.death.plan(service, what)
 
     @property
     def table(self) -> MeshTable:
@@ -156,8 +138,8 @@ class LaneWorld:
     def active(self) -> Iterator[None]:
         """Connect the code to this world."""
         with ExitStack() as stack:
-            for name, client in (("sqs", self), ("dynamodb", self.tables), ("s3", self.s3)):
-                stack.enter_context(mock.patch.object(clients, name, lambda client=client: _Mortal(client, self.death)))
+            for name, client in self.clients.items():
+                stack.enter_context(mock.patch.object(clients, name, lambda client=client: client))
             yield
 
     def services(self, function: str) -> Services:
@@ -206,7 +188,7 @@ class LaneWorld:
             self.ended.add(task_id)
             try:
                 tasks.report([event], self.clock.time, may_create=False)
-            except ProcessDied:
+            except ProcessCrashed:
                 self.death = Death()
                 tasks.report([event], self.clock.time, may_create=False)
 
@@ -232,7 +214,7 @@ class LaneWorld:
         for _ in range(_MOST_STEPS):
             arrived = [each for each in self.waiting if each.at <= self.clock.time]
             if arrived:
-                self._deliver(arrived[0])
+                self.deliver(arrived[0])
             elif self.clock.time >= until:
                 return
             else:
@@ -244,7 +226,7 @@ class LaneWorld:
         with self.active():
             try:
                 build_lane_sweep(self.services("x-task-sweep")).sweep()
-            except ProcessDied:
+            except ProcessCrashed:
                 self.death = Death()
 
     def _wait(self, until: datetime, *, sweeps: bool) -> None:
@@ -254,7 +236,8 @@ class LaneWorld:
         if sweeps and self.clock.time == minute:
             self.sweep()
 
-    def _deliver(self, message: Waiting) -> None:
+    def deliver(self, message: Waiting) -> None:
+        """Deliver a message to `x-triggers`; it arrives again later if its process dies."""
         with self.active():
             try:
                 lanes = self.lanes()
@@ -264,7 +247,7 @@ class LaneWorld:
                     lanes.enter(message.content, format_time(message.sent_at))
             except UnusableMessageError as error:
                 self.dead.append((str(message.content), str(error)))
-            except ProcessDied:
+            except ProcessCrashed:
                 self.death = Death()
                 message.at = self.clock.time + timedelta(seconds=30)
                 return
@@ -275,38 +258,31 @@ class LaneWorld:
                 return
         self.waiting.remove(message)
 
-    # The calls of SQS.
+    # --- QueueObserver ---------------------------------------------------------------------------------------------
 
-    def send_message(
-        self,
-        *,
-        QueueUrl: str,  # noqa: N803
-        MessageBody: str,  # noqa: N803
-        DelaySeconds: int = 0,  # noqa: N803
-        MessageAttributes: Mapping[str, Any] | None = None,  # noqa: N803
-        MessageGroupId: str | None = None,  # noqa: N803
-    ) -> dict[str, Any]:
-        """Take a message."""
-        queue = QueueUrl.rpartition("/")[2]
-        assert 0 <= DelaySeconds <= 900
-        if queue == f"{TRIGGERS}-dlq":
-            assert MessageAttributes is not None
-            self.dead.append((MessageBody, MessageAttributes["asya-problem"]["StringValue"]))
-        elif queue == TRIGGERS:
-            if not (self.loses_notices and "ended" in MessageBody):
-                at = self.clock.time + timedelta(seconds=DelaySeconds)
-                self.waiting.append(Waiting(MessageBody.encode(), at, self.clock.time))
-        else:
-            self._start(json.loads(MessageBody))
-        return {"MessageId": "m"}
+    def accepted(self, message: Message, sender: Process | None) -> None:
+        """See `QueueObserver`."""
+        if message.queue != TRIGGERS:
+            self.start(json.loads(message.body))
+        elif not (self.loses_notices and "ended" in message.body):
+            at = self.clock.time + timedelta(seconds=message.delay)
+            self.waiting.append(Waiting(message.body.encode(), at, self.clock.time))
 
-    def send_message_batch(self, *, QueueUrl: str, Entries: Any) -> dict[str, Any]:  # noqa: N803
-        """Take messages."""
-        for entry in Entries:
-            self.send_message(QueueUrl=QueueUrl, MessageBody=entry["MessageBody"])
-        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+    def given_up(self, message: Message, sender: Process | None) -> None:
+        """See `QueueObserver`."""
+        self.dead.append((message.body, message.attributes["asya-problem"]["StringValue"]))
 
-    def _start(self, envelope: Any) -> None:
+    def deleted(self, message: Message, by: Process | None) -> None:
+        """See `QueueObserver`."""
+
+    def dead_lettered(self, message: Message) -> None:
+        """See `QueueObserver`."""
+
+    def moved(self, message: Message) -> None:
+        """See `QueueObserver`."""
+
+    def start(self, envelope: Any) -> None:
+        """Take the first message of a task."""
         task_id = envelope["id"]
         if task_id not in self.started:
             lane = envelope["payload"].get("lane")

@@ -23,7 +23,9 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.cancellation import cancel_record
 from asya.tasks.received_reports import read_events
+from asya.testing.planned_faults import Death
 from asya.testing.services.direct import MemoryS3, MemorySqs
+from asya.testing.services.faults import Fault
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.mesh_world import batch_failures, sqs_event
@@ -51,52 +53,6 @@ def fail(_payload: Any) -> Any:
     raise ConnectionError("gone")
 
 
-class ProcessDied(BaseException):
-    """The process of a function died in or after a side effect."""
-
-
-@dataclass
-class Death:
-    """Kills the process at a side effect.
-
-    Attributes:
-        at: the number of the side effect, from 1; 0 for none.
-        is_after: whether the effect still happens.
-        effects: what happened so far, one line each.
-    """
-
-    at: int = 0
-    is_after: bool = False
-    effects: list[str] = field(default_factory=list)
-
-    def of(self, client: Any, *names: str) -> Any:
-        """The client, whose calls with these names count as side effects."""
-        return _Mortal(self, client, frozenset(names))
-
-
-class _Mortal:
-    def __init__(self, death: Death, client: Any, names: frozenset[str]) -> None:
-        self._death, self._client, self._names = death, client, names
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._client, name)
-        if name not in self._names:
-            return call
-
-        def effect(**request: Any) -> Any:
-            death = self._death
-            death.effects.append(name)
-            dies = len(death.effects) == death.at
-            if dies and not death.is_after:
-                raise ProcessDied
-            answer = call(**request)
-            if dies:
-                raise ProcessDied
-            return answer
-
-        return effect
-
-
 class Clock(RealEnvironment):
     """A clock that stands still until a test moves it, without threads."""
 
@@ -119,6 +75,10 @@ class WaitingWorld:
     death: Death = field(default_factory=Death)
     s3: MemoryS3 = field(default_factory=MemoryS3)
     sqs: MemorySqs = field(default_factory=MemorySqs)
+
+    def fault(self, service: str, what: str) -> Fault:
+        """The fault of a call: the death that is planned now."""
+        return self.death.plan(service, what)
 
     def services(self, actor: str) -> Services:
         """The services of a function in a new process."""
@@ -197,9 +157,9 @@ def waiting_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[WaitingWorld]:
         create_tasks_table(tables, "asya-shop-sink")
         # Reports are written by another process, which lives on.
         world.sqs.take_reports = world.take_reports
-        sqs = world.death.of(world.sqs, "send_message", "send_message_batch")
-        s3 = world.death.of(world.s3, "put_object")
-        monkeypatch.setattr(clients, "sqs", lambda: sqs)
-        monkeypatch.setattr(clients, "s3", lambda: s3)
+        for client in (world.sqs, world.s3):
+            client.process.faults.plans.append(world.fault)
+        monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
+        monkeypatch.setattr(clients, "s3", lambda: world.s3)
         monkeypatch.setattr(clients, "dynamodb_without_waiting", lambda: tables)
         yield world

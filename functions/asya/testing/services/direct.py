@@ -80,7 +80,7 @@ class MemoryS3(S3Client):
     fails: Callable[[str, str], bool] = lambda _operation, _key: False
 
     def __post_init__(self) -> None:
-        self.process.faults.plan = self._fault
+        self.process.faults.plans.append(self._fault)
 
     @property
     def objects(self) -> dict[str, bytes]:
@@ -182,7 +182,7 @@ class MemorySqs(SqsClient):
         self.broken = set(broken)
         self.take_reports = take_reports
         self.queues.refusal = self._planned
-        process.faults.plan = self._fault
+        process.faults.plans.append(self._fault)
 
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
         """Delete one message."""

@@ -12,8 +12,8 @@ from asya.testing.services.direct import MemorySqs
 from asya.testing.services.queues import Refusal
 
 
-def make(sqs: MemorySqs) -> Outbox:
-    return Outbox(sqs, lambda actor: f"https://sqs.example/1/asya-shop-{actor}")  # type: ignore[arg-type]
+def make(sqs: MemorySqs, *, threaded: bool = True) -> Outbox:
+    return Outbox(sqs, lambda actor: f"https://sqs.example/1/asya-shop-{actor}", threaded=threaded)  # type: ignore[arg-type]
 
 
 def delivery(actor: str = "post", text: str = "{}", **more: object) -> Delivery:
@@ -77,7 +77,7 @@ def test_lingering_deliveries_are_sent_within_50_ms() -> None:
 
 def test_large_messages_are_split_by_bytes() -> None:
     sqs = MemorySqs()
-    outbox = make(sqs)
+    outbox = make(sqs, threaded=False)
     for _ in range(5):
         outbox.send(delivery(text=f'"{"x" * 400_000}"'))
     outbox.flush()

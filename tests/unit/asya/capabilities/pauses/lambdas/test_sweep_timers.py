@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.times import format_time
+from asya.testing.planned_faults import Death
+from asya.testing.services.process import ProcessCrashed
 from tests.doubles.envelopes import status
-from tests.doubles.waiting import BEGAN, DAY, Death, ProcessDied, WaitingWorld, waiting_world
+from tests.doubles.waiting import BEGAN, DAY, WaitingWorld, waiting_world
 
 DEADLINE = {"status": status(deadline_at=format_time(BEGAN + DAY))}
 
@@ -65,13 +67,11 @@ def test_a_death_of_the_sweep_is_repaired_by_the_next_ones(is_after: bool) -> No
         with pytest.MonkeyPatch.context() as patch, waiting_world(patch) as world:
             world.arrive("timed")
             world.clock.moment += 3 * DAY
-            world.death = died = Death(number, is_after)
-            sqs = died.of(world.sqs, "send_message")
-            patch.setattr("asya.function.aws.clients.sqs", lambda sqs=sqs: sqs)
+            world.death = died = Death(number, is_after, ["SendMessage"])
             for _ in range(3):
                 try:
                     world.sweep()
-                except ProcessDied:
+                except ProcessCrashed:
                     assert len(died.effects) == number
                 world.clock.moment += DAY / 1440
             assert {sent.id for sent in world.sent("x-resume")} == {"env-1"}

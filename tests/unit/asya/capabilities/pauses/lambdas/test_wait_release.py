@@ -13,8 +13,10 @@ from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time
 from asya.protocol.wait import Wait
 from asya.tasks.aws.items import WAITING_SHARDS
+from asya.testing.planned_faults import Death
+from asya.testing.services.process import ProcessCrashed
 from tests.doubles.envelopes import mesh, message
-from tests.doubles.waiting import DAY, Death, ProcessDied, WaitingWorld, waiting_world
+from tests.doubles.waiting import DAY, WaitingWorld, waiting_world
 
 ARRIVING = message(route={"prev": [], "curr": "cool-down", "next": ["post"]})
 HOP = ("env-1", ("cool-down",), "post")
@@ -29,7 +31,7 @@ def run(world: WaitingWorld, death: Death) -> list[Envelope]:
         world.clock.moment += DAY
         try:
             world.sweep()
-        except ProcessDied:
+        except ProcessCrashed:
             world.sweep()
         assert moment >= 2 or world.sent("post") == []
     for body in [*deliveries, *world.take("cool-down")]:
@@ -41,7 +43,7 @@ def is_done(world: WaitingWorld, body: str) -> bool:
     """Deliver a message; whether it was acknowledged."""
     try:
         return world.deliver("cool-down", body) == []
-    except ProcessDied:
+    except ProcessCrashed:
         return False
 
 

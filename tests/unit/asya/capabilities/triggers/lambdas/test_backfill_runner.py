@@ -83,7 +83,7 @@ class World:
         """Let one process move the backfill on; it may die."""
         runner = BackfillRunner(self.services, _Fragile(self, self.backfills), _Fragile(self, self))  # type: ignore[arg-type]
         with suppress(Died):
-            runner.advance("b1", lambda occurrence: self._fragile(lambda: self.start(occurrence)))
+            runner.advance("b1", lambda occurrence: self.fragile(lambda: self.start(occurrence)))
 
     def start(self, occurrence: Occurrence) -> None:
         """Start a task once per key, as `TaskStarter.start_once` does."""
@@ -132,7 +132,7 @@ class World:
             self.advance()
         raise AssertionError(f"the backfill has not ended: {self.state()}")
 
-    def _fragile(self, call: Callable[[], Any]) -> Any:
+    def fragile(self, call: Callable[[], Any]) -> Any:
         self.calls += 1
         number = self.calls
         if (number, "before") in self.dies_at:
@@ -155,7 +155,7 @@ class _Fragile:
             if name == "replace" and self.world.meanwhile is not None:
                 meanwhile, self.world.meanwhile = self.world.meanwhile, None
                 meanwhile()
-            return self.world._fragile(lambda: getattr(self.service, name)(*args, **options))
+            return self.world.fragile(lambda: getattr(self.service, name)(*args, **options))
 
         return call
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.triggers import Trigger, TriggerBatch
-from tests.doubles.lane_world import Death, LaneWorld
+from asya.testing.planned_faults import Death
+from tests.doubles.lane_world import LaneWorld
 
 SKIP, QUEUE, CANCEL = (
     Trigger(route=("infer",), overlap=mode, by="/lane") for mode in ("skip", "queue", "cancel-previous")
@@ -66,9 +67,9 @@ def deaths(story: Story, trigger: Trigger) -> Iterator[LaneWorld]:
     world = LaneWorld(trigger)
     story(world)
     yield world
-    for at in range(1, world.death.count + 1):
+    for at in range(1, len(world.death.effects) + 1):
         for after in (False, True):
-            dying = LaneWorld(trigger, death=Death(at, after=after))
+            dying = LaneWorld(trigger, death=Death(at, is_after=after))
             story(dying)
             yield dying
 

@@ -127,7 +127,7 @@ def test_16_a_refused_send_of_a_slow_process_frees_no_lane(overlap: Overlap, mon
         refusal = {"Error": {"Code": "RequestThrottled"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
         raise ClientError(refusal, "SendMessage")  # type: ignore[arg-type]
 
-    monkeypatch.setattr(world, "_start", slow)
+    monkeypatch.setattr(world, "start", slow)
     with pytest.raises(ApiError, match="was not started"):
         world.run()
     record = world.tables.tables["asya-shop-tasks"].items[first.task_id, "record"]

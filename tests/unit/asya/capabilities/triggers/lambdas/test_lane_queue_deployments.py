@@ -15,7 +15,8 @@ from asya.capabilities.cancels.lambdas.task_cancels import TaskCancels
 from asya.capabilities.triggers.lanes import lane_of
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
 from asya.tasks.aws.task_store import TaskStoreError
-from tests.doubles.lane_world import Death, LaneWorld, Waiting
+from asya.testing.planned_faults import Death
+from tests.doubles.lane_world import LaneWorld, Waiting
 
 OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "queue", "cancel-previous")
 WINDOWS: tuple[dict[str, Any], ...] = ({}, {"debounce": 20.0}, {"batch": TriggerBatch(size=3, window=40.0)})
@@ -66,7 +67,7 @@ class Story:
             for _ in range(self.random.randint(0, 2)):
                 self.occur()
             if self.random.random() < 0.5:
-                self.world.death = Death(at=self.random.randint(1, 8), after=self.random.random() < 0.5)
+                self.world.death = Death(at=self.random.randint(1, 8), is_after=self.random.random() < 0.5)
             self.world.run(self.random.choice((0, 0, 5, 45)), sweeps=self.random.random() < 0.5)
             running = sorted(set(self.world.started) - self.world.ended)
             if running and self.random.random() < 0.5:
@@ -76,10 +77,10 @@ class Story:
     def interrupted(self) -> None:
         """Leave something noted: a process dies, and its message has not come again."""
         self.occur()
-        self.world.death = Death(at=self.random.randint(1, 8), after=self.random.random() < 0.5)
+        self.world.death = Death(at=self.random.randint(1, 8), is_after=self.random.random() < 0.5)
         arrived = [each for each in self.world.waiting if each.at <= self.world.clock.time]
         for message in arrived:
-            self.world._deliver(message)
+            self.world.deliver(message)
         self.world.death = Death()
 
     def rest(self) -> None:
@@ -179,8 +180,8 @@ def test_16_a_noted_cancellation_of_a_trigger_that_cancels_no_more(overlap: Over
     world.run()
     for number in range(1, count + 1):
         world.occur(number)
-        world.death = Death(at=1, after=True)  # after the decision
-        world._deliver(world.waiting[-1])
+        world.death = Death(at=1, is_after=True)  # after the decision
+        world.deliver(world.waiting[-1])
     world.trigger = replace(world.trigger, overlap=overlap)
     world.run(600)
     assert world.numbers() == ([0] if overlap != "allow" else list(range(count + 1)))

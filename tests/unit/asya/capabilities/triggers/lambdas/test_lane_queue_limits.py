@@ -16,7 +16,8 @@ from asya.capabilities.triggers.lanes import LaneKey, Start
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.tasks.starts.idempotency import IdempotencyKey, KeyClaim
-from tests.doubles.lane_world import LaneWorld, ProcessDied
+from asya.testing.services.process import ProcessCrashed
+from tests.doubles.lane_world import LaneWorld
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
 
@@ -274,7 +275,7 @@ def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for
     def start_in_time(starts: LaneStarts, key: LaneKey, each: Start) -> bool:
         calls["starts"] += 1
         if calls["starts"] > 40:
-            raise ProcessDied
+            raise ProcessCrashed
         return start(starts, key, each)
 
     def new_process(world: LaneWorld) -> LaneQueue:
