@@ -147,10 +147,6 @@ class KitS3(S3Client):
 
     exceptions = _Exceptions
 
-    def put_object(self, *, Bucket: str, Key: str, Body: Any, **more: Any) -> dict[str, Any]:  # noqa: N803
-        body = Body if isinstance(Body, bytes) else Body.read()
-        return super().put_object(Bucket=Bucket, Key=Key, Body=body, **more)
-
     def list_objects_v2(self, *, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
         answer = self.list_objects(Bucket, Prefix, "", "")
         for item in answer.get("Contents", []):

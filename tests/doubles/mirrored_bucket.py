@@ -1,81 +1,71 @@
-# ruff: noqa: N803 - boto3 names its parameters so
 """A bucket in memory and a mirror of it, for the tests of the stand-in of EMR Serverless."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from asya.testing.services.clients import Bucket
+from asya.testing.services.direct import MemoryS3
 from asya_local.emr.settings import ControlRule
 from asya_local.emr.storage.mirror import Mirror
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 RULE = ControlRule()
 
 
-def etag(content: bytes) -> str:
-    return f'"{content.hex()}"'
+# The keys whose HEAD is refused, and nothing else of them.
+_NO_HEAD = frozenset({"no-head", "write-only", "write-only/_"})
 
 
-class Bucket:
-    """The calls of an S3 client that the mirror uses. It refuses keys under `denied/`."""
+class MirroredS3(MemoryS3):
+    """A bucket in memory that refuses keys under `denied/`, and lists of `hidden/` and `broken/`.
+
+    Attributes:
+        writes: the writes that took place, in order.
+    """
 
     def __init__(self, objects: dict[str, bytes] | None = None) -> None:
-        self.objects = dict(objects or {})
+        super().__init__(bucket=Bucket(objects=dict(objects or {})))
         self.writes: list[str] = []
-        self.reads: list[str] = []
 
-    def get_paginator(self, _operation: str) -> Bucket:
-        return self
+    @property
+    def reads(self) -> list[str]:
+        """The keys of the objects that were asked for, in order."""
+        return [key for operation, key in self.calls if operation == "get"]
 
-    def paginate(self, Bucket: str, Prefix: str) -> Iterator[dict[str, Any]]:
-        if Prefix.startswith("hidden/"):
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListObjectsV2")
-        if Prefix.startswith("broken/"):
-            raise ClientError({"Error": {"Code": "SlowDown", "Message": "later"}}, "ListObjectsV2")
-        keys = [key for key in sorted(self.objects) if key.startswith(Prefix)]
-        yield {"Contents": [{"Key": key, "ETag": etag(self.objects[key])} for key in keys]}
+    def _call(self, bucket: str, what: str, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        operation, _, key = what.partition(" ")
 
-    def get_object(self, Bucket: str, Key: str) -> dict[str, Any]:
-        self.reads.append(Key)
-        self._check(Key, "GetObject")
-        if Key not in self.objects:
-            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        return {"Body": io.BytesIO(self.objects[Key])}
+        def checked() -> dict[str, Any]:
+            code = _refusal(operation, key)
+            if code is not None:
+                raise ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
+            answer = do()
+            if operation in ("PutObject", "DeleteObject"):
+                self.writes.append(f"{operation.removesuffix('Object').lower()} {key}")
+            return answer
 
-    def head_object(self, Bucket: str, Key: str) -> dict[str, Any]:
-        if Key.startswith("denied/") or Key in {"no-head", "write-only", "write-only/_"}:
-            raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
-        if Key not in self.objects:
-            raise ClientError({"Error": {"Code": "404", "Message": "Not Found"}}, "HeadObject")
-        return {"ETag": etag(self.objects[Key])}
+        return super()._call(bucket, what, checked)
 
-    def put_object(self, Bucket: str, Key: str, Body: io.BufferedReader) -> dict[str, Any]:
-        self._check(Key, "PutObject")
-        self.objects[Key] = Body.read()
-        self.writes.append(f"put {Key}")
-        return {"ETag": etag(self.objects[Key])}
 
-    def delete_object(self, Bucket: str, Key: str) -> None:
-        self._check(Key, "DeleteObject")
-        del self.objects[Key]
-        self.writes.append(f"delete {Key}")
-
-    def _check(self, key: str, operation: str) -> None:
-        if key.startswith("denied/"):
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+def _refusal(operation: str, key: str) -> str | None:
+    if operation == "HeadObject":
+        return "403" if key.startswith("denied/") or key in _NO_HEAD else None
+    if operation == "ListObjectsV2":
+        return "AccessDenied" if key.startswith("hidden/") else "SlowDown" if key.startswith("broken/") else None
+    return "AccessDenied" if key.startswith("denied/") else None
 
 
 class Folder:
     """A mirror of one bucket; `busy` are its open files."""
 
     def __init__(self, path: Path, objects: dict[str, bytes] | None = None) -> None:
-        self.bucket = Bucket(objects)
+        self.bucket = MirroredS3(objects)
         self.busy: set[str] = set()
         self.root = path / "s3"
         (self.root / "b").mkdir(parents=True)

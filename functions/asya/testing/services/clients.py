@@ -5,7 +5,7 @@ import hmac
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 from botocore.response import StreamingBody
@@ -54,6 +54,11 @@ class ObjectObserver(Protocol):
         """An object with this content was deleted."""
 
 
+def etag_of(content: bytes) -> str:
+    """The ETag of an object."""
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
 class Unobserved:
     """Observes nothing."""
 
@@ -79,8 +84,7 @@ class Bucket:
 
     def attributes(self, key: str) -> dict[str, Any]:
         """Return the ETag and the metadata of an object."""
-        etag = hashlib.md5(self.objects[key], usedforsecurity=False).hexdigest()
-        return {"ETag": f'"{etag}"', "Metadata": self.metadata.get(key, {})}
+        return {"ETag": etag_of(self.objects[key]), "Metadata": self.metadata.get(key, {})}
 
     def check_match(self, key: str, etag: str | None) -> None:
         """Refuse a call whose ETag is not that of the object."""
@@ -99,8 +103,9 @@ class S3Client:
     process: Process
     bucket: Bucket
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes | IO[bytes], **more: Any) -> dict[str, Any]:  # noqa: N803
         """Write an object, on the condition of `IfNoneMatch` or `IfMatch`."""
+        content = bytes(Body) if isinstance(Body, (bytes, bytearray, memoryview)) else Body.read()
         unknown = set(more) - {"ContentType", "IfMatch", "IfNoneMatch", "Metadata"}
         if unknown:
             raise TypeError(f"put_object does not support {sorted(unknown)}; add them to the simulation")
@@ -110,9 +115,9 @@ class S3Client:
                 raise _error("PreconditionFailed", 412)
             self.bucket.check_match(Key, more.get("IfMatch"))
             before = self.bucket.objects.get(Key)
-            self.bucket.objects[Key] = bytes(Body)
+            self.bucket.objects[Key] = content
             self.bucket.metadata[Key] = more.get("Metadata", {})
-            self.bucket.observer.put(Key, bytes(Body), self.process, before)
+            self.bucket.observer.put(Key, content, self.process, before)
             return {"ETag": self.bucket.attributes(Key)["ETag"]}
 
         return self._call(Bucket, f"PutObject {Key}", do)
@@ -169,7 +174,8 @@ class S3Client:
                 if separator:
                     folders[prefix + head + delimiter] = None
                 else:
-                    contents.append({"Key": key, "Size": len(self.bucket.objects[key])})
+                    content = self.bucket.objects[key]
+                    contents.append({"Key": key, "Size": len(content), "ETag": etag_of(content)})
             answer: dict[str, Any] = {"CommonPrefixes": [{"Prefix": folder} for folder in folders]} if folders else {}
             return answer | ({"Contents": contents} if contents else {})
 

@@ -151,7 +151,7 @@ def test_a_pull_brings_what_others_wrote(tmp_path: Path) -> None:
     folder.mirror.fetch([ReadablePrefix("b", "data/*")])
     del folder.bucket.objects["data/out/gone"], folder.bucket.objects["data/out/gone2"]
     folder.bucket.objects.update({"data/changed": b"2", "data/new": b"3"})
-    folder.bucket.reads.clear()
+    folder.bucket.calls.clear()
 
     assert folder.mirror.pull() == 4
 
@@ -205,7 +205,7 @@ def test_a_pull_removes_the_checksums_of_replaced_files(tmp_path: Path) -> None:
     for name in ("1", "2", ".1.crc", ".2.crc"):
         folder.write(f"data/{name}")
     folder.mirror.push_complete()
-    folder.bucket.objects = {"data/1": b"changed"}
+    folder.bucket.bucket.objects = {"data/1": b"changed"}
 
     folder.mirror.pull()
 
@@ -215,7 +215,7 @@ def test_a_pull_removes_the_checksums_of_replaced_files(tmp_path: Path) -> None:
 def test_a_pull_of_single_objects_asks_for_them_only(tmp_path: Path) -> None:
     folder = Folder(tmp_path, {"data/gone": b"1"})
     folder.mirror.fetch([ReadablePrefix("b", "data/*")])
-    folder.bucket.objects = {"data/1": b"1", "data/2": b"2", "other": b"3"}
+    folder.bucket.bucket.objects = {"data/1": b"1", "data/2": b"2", "other": b"3"}
 
     assert folder.mirror.pull(["b/data/1", "b/data/gone", "b/data/none", "b/other"]) == 2
 
