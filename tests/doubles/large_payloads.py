@@ -22,7 +22,7 @@ class LargePayloads(MemoryS3):
 
     Attributes:
         actor: the reader of the payloads.
-        fetched: a callback for each fetch of a payload, with its number.
+        fetched: called with each fetch of a payload, with its number.
     """
 
     size: int = 0

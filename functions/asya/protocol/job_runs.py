@@ -70,7 +70,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         without_executor: the number of those runs that were billed for a driver without an executor.
         envelope: the stamped envelope as JSON, if it is small.
         envelope_key: the key of the object that holds a large envelope.
-        callback: base URL for its reports; None for stealth envelopes and without a gateway.
+        report_url: base URL for its reports; None for stealth envelopes and without a gateway.
         round: its place among the envelopes of its tenant, for an actor with `fair_by`; from 1 on, 0 without one.
         ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
     """
@@ -82,7 +82,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int = 0
     root_id: str | None = None
     deadline_at: str | None = None
-    callback: str | None = None
+    report_url: str | None = None
     envelope: Raw | msgspec.UnsetType = msgspec.UNSET
     envelope_key: str | None = None
     was_charged: bool = False

@@ -15,7 +15,7 @@ from asya.protocol.envelope import Route, progress_percent
 from asya.protocol.mesh_table import Policy, Resiliency, Sink
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
-from asya.tasks.reporting.report_messages import callback_url
+from asya.tasks.reporting.report_messages import report_url
 from asya.tasks.task_state import TaskState
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event
@@ -186,7 +186,7 @@ def test_the_gateways_url_is_checked(given: str | None, used: str) -> None:
     named = {} if given is None else {"x-asya-gateway-url": given}
     envelope = decode(json.dumps(sent(headers=named)).encode())
     allowed = frozenset({"gateway.internal:8443"})
-    assert callback_url(envelope, configured="https://configured", allowed_hosts=allowed) == used
+    assert report_url(envelope, configured="https://configured", allowed_hosts=allowed) == used
 
 
 def test_stealth_suppresses_every_report(pipeline: MakePipeline) -> None:

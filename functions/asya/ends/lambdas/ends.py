@@ -181,7 +181,7 @@ class CrewEnd(ABC):
 
     def report_end(self, envelope: Envelope, claimed: ClaimResult, result_uri: str | None = None) -> list[Receipt]:
         """Report the claimed end of an envelope, unless reporting is off."""
-        url = self.services.callback(envelope)
+        url = self.services.report_url(envelope)
         if url is None:
             return []
         at = ending.report_time(claimed.claimed_at, self.services.now())

@@ -78,7 +78,7 @@ class RunCancellation:
         return all(map(self._all_canceled, groups))
 
     def _all_canceled(self, members: Sequence[Member]) -> bool:
-        if any(member.callback != self.services.settings.gateway_url for member in members):
+        if any(member.report_url != self.services.settings.gateway_url for member in members):
             return False  # a stealth envelope has no task to cancel, that of another gateway none in this mesh
         states = self.services.states(members)
         if any(state is not None and not state.is_canceled for state in map(states.get, (m.id for m in members))):

@@ -331,9 +331,9 @@ class Completion:
         try:
             manifest = self._manifest(record)
             for count, member in enumerate(manifest.members, start=1):
-                if member.callback is not None:
+                if member.report_url is not None:
                     report = reports.processing(services.hop(record.actor, spec, member), now=started_at)
-                    services.base.progress.report(member.callback, reports.with_run(report, note))
+                    services.base.progress.report(member.report_url, reports.with_run(report, note))
                 if count % _REPORT_BATCH == 0:
                     services.base.progress.flush()
                     if self._time_left < timedelta(seconds=MARGIN_SECONDS):

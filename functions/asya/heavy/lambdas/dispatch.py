@@ -235,7 +235,7 @@ class Dispatcher:
             base.telemetry.log.info("envelope left out of the run", why=diversion.why, envelope_id=member.id)
             receipts = [base.outbox.send(delivery) for delivery in diversion.deliveries]
             last = reports.processing(hop, now=self.services.now())
-            stopped.append(_Stopped(member, receipts, last, base.callback(hop.envelope)))
+            stopped.append(_Stopped(member, receipts, last, base.report_url(hop.envelope)))
         self._flush_stopped(actor, stopped)
         return runnable
 

@@ -76,7 +76,7 @@ class Enqueuer:
         hop = intake.start(record)
         if isinstance(hop, Diversion):
             return hop
-        member = member_of(hop, base.callback(hop.envelope), admitted_at=base.now())
+        member = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now())
         stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
         spec = self.services.settings.table.actors[base.settings.actor]
         return _Ready(hop.without_payload(), stored, queue_group(hop.envelope, spec) or "")
@@ -148,8 +148,8 @@ class Enqueuer:
             return [base.outbox.send(delivery) for delivery in entry.deliveries]
         if request is not None:
             raise request
-        if entry.member.callback is not None and not entry.hop.is_late_copy:
-            base.progress.report(entry.member.callback, reports.received(entry.hop, now=base.now()))
+        if entry.member.report_url is not None and not entry.hop.is_late_copy:
+            base.progress.report(entry.member.report_url, reports.received(entry.hop, now=base.now()))
         trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), operation="receive")
         base.telemetry.count("Processed", by=("outcome", "pending"))
         return []

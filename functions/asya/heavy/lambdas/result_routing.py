@@ -196,10 +196,10 @@ class ResultRouter:
         first = next(frames, None)
         if first is None and head.end != "done":
             return
-        if member.callback is not None:
+        if member.report_url is not None:
             ahead = first.next if first else None
             event = reports.completed(hop, ahead, now=self._services.now(), duration_ms=head.duration_ms)
-            self._services.base.progress.report(member.callback, reports.with_run(event, self._note))
+            self._services.base.progress.report(member.report_url, reports.with_run(event, self._note))
         if first is not None:
             yield first
             yield from frames
@@ -303,7 +303,7 @@ class ResultRouter:
         if delivery.kind == "retry":
             base.telemetry.count("Retried", actor=self._manifest.actor)
         report = reports.processing(hop, now=self._services.now())
-        receipt, url = base.outbox.send(delivery), base.callback(hop.envelope)
+        receipt, url = base.outbox.send(delivery), base.report_url(hop.envelope)
         if delivery.retry is not None and url is not None:
             base.progress.report(url, reports.retried(hop, delivery.retry, now=self._services.now()))
         self._sent.append(_Sent(receipt, report, url, self._cursor, len(self._requeued)))

@@ -170,7 +170,7 @@ class SparkServices:
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
         """The states of the members' tasks by id, without those that the table does not give in time."""
         own = self.settings.gateway_url
-        queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.callback == own]
+        queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.report_url == own]
         return self.base.state_queries.ask(queries, self.now())
 
     def explained(self, actor: str, details: str) -> str:
@@ -194,7 +194,7 @@ class SparkServices:
         return self.settings.table_name("pending")
 
 
-def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:
+def member_of(hop: Hop, report_url: str | None, *, admitted_at: datetime) -> Member:
     """A started hop as a member of a later run, without its envelope."""
     envelope, received = hop.envelope, hop.received.status if hop.received is not None else None
     has_ended = received is not None and received.phase in TERMINAL_PHASES
@@ -206,7 +206,7 @@ def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Membe
         admitted_at=format_time(admitted_at),
         root_id=envelope.root_id,
         deadline_at=hop.status.deadline_at,
-        callback=callback,
+        report_url=report_url,
         was_charged=_was_charged(hop),
         ended=Status(phase=received.phase, reason=received.reason) if received is not None and has_ended else None,
     )

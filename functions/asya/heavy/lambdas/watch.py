@@ -108,20 +108,20 @@ class RunWatch:
         # All reports of a hop carry the time at which its run started.
         started_at = parse_time(record.running_at or record.formed_at)
         for member in recipients:
-            if member.callback is not None:
+            if member.report_url is not None:
                 hop = self._hop(spec, manifest, member)
                 event = reports.with_run(reports.processing(hop, now=started_at), note)
-                self.services.base.progress.report(member.callback, event)
+                self.services.base.progress.report(member.report_url, event)
         return watch
 
     def _report_partial(self, partial: JobPartial, spec: Actor, manifest: Manifest) -> None:
         members = manifest.members
         recipients = members[:REPORT_LIMIT] if partial.index is None else members[partial.index : partial.index + 1]
         for member in recipients:
-            if member.callback is not None:
+            if member.report_url is not None:
                 hop = self._hop(spec, manifest, member)
                 self.services.base.progress.report(
-                    member.callback,
+                    member.report_url,
                     PartialEvent(
                         id=member.id,
                         at=partial.at,

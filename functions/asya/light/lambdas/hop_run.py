@@ -128,7 +128,7 @@ class HopRun:
         self._call = call
         self._hop = hop
         # The hop of a late copy was reported when its frame 0 left.
-        self._callback = None if hop.is_late_copy else services.callback(hop.envelope)
+        self._report_url = None if hop.is_late_copy else services.report_url(hop.envelope)
         self._circuit = CircuitGuard(services, hop)
         self._receipts: list[Receipt] = []
         # Frames that have left, also those that an earlier run of this hop may have sent.
@@ -340,9 +340,9 @@ class HopRun:
         """Tell why the envelope waits: its message alone would be an envelope that does not move."""
         problem = rejection.problem.message
         self._services.telemetry.log.info("envelope waits", problem=problem, envelope_id=self._hop.envelope.id)
-        if self._callback is not None and self.last_report is not None:
+        if self._report_url is not None and self.last_report is not None:
             event = reports.with_problem(self.last_report, rejection.problem, now=self._services.now())
-            self._services.progress.report(self._callback, event)
+            self._services.progress.report(self._report_url, event)
 
     def _send_final(self, delivery: Delivery | None) -> None:
         """Send the envelope that ends the hop, unless frames did."""
@@ -351,35 +351,35 @@ class HopRun:
         self._receipts.append(self._services.outbox.send(delivery))
         if delivery.kind == "retry":
             self._services.telemetry.count("Retried")
-        if delivery.retry is not None and self._callback is not None:
+        if delivery.retry is not None and self._report_url is not None:
             event = reports.retried(self._hop, delivery.retry, now=self._services.now())
-            self._services.progress.report(self._callback, event)
+            self._services.progress.report(self._report_url, event)
 
     def _report_start(self) -> None:
-        if self._callback is not None:
+        if self._report_url is not None:
             moment = self._services.now()
-            self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
+            self._services.progress.report(self._report_url, reports.received(self._hop, now=moment))
             self.last_report = reports.processing(self._hop, now=moment)
-            self._services.progress.report(self._callback, self.last_report)
+            self._services.progress.report(self._report_url, self.last_report)
 
     def _view(self) -> EnvelopeView:
         view = envelope_view(self._hop.envelope)
-        view.publish_partial = self._publish_partial if self._callback is not None else None
+        view.publish_partial = self._publish_partial if self._report_url is not None else None
         return view
 
     def _publish_partial(self, message: Mapping[str, Any]) -> None:
         """Report a partial of the handler (`protocol §7`, FLY)."""
-        if self._callback is not None:
+        if self._report_url is not None:
             event = reports.partial(self._hop, message, self._partial_count, now=self._services.now())
             self._partial_count += 1
-            self._services.progress.report(self._callback, event)
+            self._services.progress.report(self._report_url, event)
 
     def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
-        if self._callback is not None:
+        if self._report_url is not None:
             self.last_report = reports.completed(
                 self._hop, next_actors, now=self._services.now(), duration_ms=self._duration_ms
             )
-            self._services.progress.report(self._callback, self.last_report)
+            self._services.progress.report(self._report_url, self.last_report)
 
     @property
     def _duration_ms(self) -> float:

@@ -75,7 +75,7 @@ def report_hop(services: Services, hop: Hop, *, duration_ms: float) -> None:
     """Record the span of a hop that ends now, and report its complete progress unless reporting is off."""
     moment = services.now()
     trace_hop(services, hop, moment - timedelta(milliseconds=duration_ms))
-    url = services.callback(hop.envelope)
+    url = services.report_url(hop.envelope)
     if url is None:
         return
     for event in (

@@ -34,7 +34,7 @@ def register(services: Services, hops: Sequence[Hop]) -> dict[str, Receipt]:
     """
     receipts: dict[str, Receipt] = {}
     for hop in hops:
-        url = services.callback(hop.envelope)
+        url = services.report_url(hop.envelope)
         if hop.needs_registration and url is not None:
             event = reports.registered(hop, now=services.now())
             receipts[hop.arrival.message_id] = services.required_reports.report(url, event)

@@ -39,7 +39,7 @@ def report_problem(
         sent_at: the time of the envelope's message.
         last: the last progress report; None if this function made none.
     """
-    url = services.callback(envelope)
+    url = services.report_url(envelope)
     if url is None or not isinstance(error, SendRefusedError):
         return
     moment, actor = services.now(), services.settings.actor

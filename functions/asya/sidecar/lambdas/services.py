@@ -31,7 +31,7 @@ from asya.sidecar.secret_errors import SecretError
 from asya.tasks.aws.state_reader import StateQueries, StateReader
 from asya.tasks.reporting.aws.gateway_client import CredentialsSource
 from asya.tasks.reporting.aws.report_sender import ProgressReporter, ReportSender, RequiredReports
-from asya.tasks.reporting.report_messages import allowed_hosts, callback_url
+from asya.tasks.reporting.report_messages import allowed_hosts, report_url
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets
@@ -218,15 +218,15 @@ class Services(Function):
         """Sends required reports."""
         return RequiredReports(self.report_sender, self.progress)
 
-    def callback(self, envelope: Envelope) -> str | None:
-        """The gateway for reports on this envelope; None for a stealth envelope or without a gateway."""
+    def report_url(self, envelope: Envelope) -> str | None:
+        """The base URL for reports on this envelope; None for a stealth envelope or without a gateway."""
         if envelope.is_stealth:
             return None
-        return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self.allowed_hosts)
+        return report_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self.allowed_hosts)
 
     def records_task(self, envelope: Envelope) -> bool:
         """Whether the task of an envelope has its record in this mesh."""
-        return self.settings.gateway_url is not None and self.callback(envelope) == self.settings.gateway_url
+        return self.settings.gateway_url is not None and self.report_url(envelope) == self.settings.gateway_url
 
     @cached_property
     def allowed_hosts(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from asya.protocol.events import EVENT_LIMIT, Report, TaskEvent, is_end
 from asya.protocol.exact_json import encode_json
 
 
-def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: frozenset[str]) -> str | None:
+def report_url(envelope: Envelope, *, configured: str | None, allowed_hosts: frozenset[str]) -> str | None:
     """The base URL for reports of this envelope; None without a gateway.
 
     The envelope's header counts only if its scheme is http or https and its host is allowed. Reports are signed, so a

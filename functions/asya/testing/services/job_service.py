@@ -70,7 +70,7 @@ class DriverHandle(Protocol):
         """Kills the driver at once."""
 
 
-# Starts a driver for a run; the callback receives whether the driver succeeded.
+# Starts a driver for a run; the function receives whether the driver succeeded.
 StartDriver = Callable[["JobRun", Callable[[bool], None]], DriverHandle]
 
 

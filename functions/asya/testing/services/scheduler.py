@@ -77,7 +77,7 @@ class StalledError(RuntimeError):
 
 @dataclass
 class Scheduler:
-    """A virtual clock with a queue of callbacks.
+    """A virtual clock with a queue of functions.
 
     Attributes:
         limit: the maximal number of turns; a mesh that needs more does not finish.
@@ -120,11 +120,11 @@ class Scheduler:
         return not self._waiting
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
-        """Schedule a callback that does not wait."""
+        """Schedule a function that does not wait."""
         heapq.heappush(self._waiting, (self.seconds + max(0.0, seconds), next(self._numbers), do))
 
     def start(self, body: Callable[[], None], delay: float = 0.0) -> None:
-        """Start a process: a callback that may wait."""
+        """Start a process: a function that may wait."""
         self.at_work += 1
         self.after(delay, lambda: self._switch_to(greenlet(lambda: self._work(body))))
 
@@ -145,7 +145,7 @@ class Scheduler:
     def wait(self, seconds: float) -> None:
         """Yield to other processes until this time has passed."""
         if not self.is_in_process:
-            raise RuntimeError("only a callback of `start` may wait; use `start` instead of `after`")
+            raise RuntimeError("only a function of `start` may wait; use `start` instead of `after`")
         process = getcurrent()
         self.after(seconds, lambda: self._switch_to(process))
         assert self._hub is not None  # a process runs only in `run`
@@ -156,14 +156,14 @@ class Scheduler:
         self.is_over = True
 
     def run(self, is_done: Callable[[], bool] = lambda: False, until: float = float("inf")) -> None:
-        """Run callbacks until the queue is empty or the simulation has ended.
+        """Run functions until the queue is empty or the simulation has ended.
 
         Args:
             is_done: asked before each turn; true ends this call, and the next one continues.
-            until: virtual seconds; no later callback runs, and the clock stands there if none is left before.
+            until: virtual seconds; no later function runs, and the clock stands there if none is left before.
 
         Raises:
-            StalledError: if the callbacks exceed the limit of turns.
+            StalledError: if the functions exceed the limit of turns.
             TestKitError: processes wait in another thread, and only there they can go on.
         """
         before = self._hub

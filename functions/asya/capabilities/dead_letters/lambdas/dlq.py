@@ -157,7 +157,7 @@ class DeadLetterWatch:
             if counted is None:
                 return receipts  # the copy and the message keep the end
             end = counted
-        url = self.services.callback(end.envelope)
+        url = self.services.report_url(end.envelope)
         if end.event is not None and url is not None:
             receipts.append(self.services.required_reports.report(url, end.event))
         return [*receipts, *(self.services.outbox.send(delivery) for delivery in end.deliveries)]

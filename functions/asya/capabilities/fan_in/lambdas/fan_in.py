@@ -290,7 +290,7 @@ class FanInActor:
         """
         moment = self.services.now()
         envelope = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
-        url = self.services.callback(hop.envelope)
+        url = self.services.report_url(hop.envelope)
         result = claim_end(self.services, envelope)
         is_taken = result.outcome == "taken"
         if is_late or not is_taken:

@@ -243,12 +243,12 @@ class SetCoordinator:
             report_problem(self.services, origin.envelope, error, sent_at=origin.arrival.sent_at)
             raise
         self._mark_delivered(record.set_id)
-        callback = self.services.callback(origin.envelope)
-        if decision.how == "merged" and callback is not None:
+        url = self.services.report_url(origin.envelope)
+        if decision.how == "merged" and url is not None:
             started_at = parse_time(origin.status.updated_at or decision.at)
             wait_ms = (parse_time(decision.at) - started_at).total_seconds() * 1000
             event = reports.completed(origin, None, now=self.services.now(), duration_ms=max(0.0, wait_ms))
-            self.services.progress.report(callback, event)
+            self.services.progress.report(url, event)
         return receipt
 
     def _mark_delivered(self, set_id: str) -> None:
@@ -340,7 +340,7 @@ class SetRepeater:
         A redelivery reports it too, because the process may have died before it had sent the report.
         """
         services = self.coordinator.services
-        url, moment = services.callback(hop.envelope), services.now()
+        url, moment = services.report_url(hop.envelope), services.now()
         if url is not None:
             services.progress.report(url, reports.received(hop, now=moment))
             services.progress.report(url, reports.processing(hop, now=moment))

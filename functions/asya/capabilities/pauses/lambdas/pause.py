@@ -76,7 +76,7 @@ class PauseActor:
                 return [pass_on(self.services, started)]
             started = timed
         if isinstance(started, Hop):
-            url = self.services.callback(started.envelope)
+            url = self.services.report_url(started.envelope)
             refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
             if refusal is not None and url is not None and self.paused.load(_key(started)) is not None:
                 refusal = None  # another version of the actor asked other questions, and somebody may have answered
@@ -100,7 +100,7 @@ class PauseActor:
         """Stop an envelope that is canceled or late, unless its pause has begun: then end the pause, or finish it."""
         hop = intake.restart(record)
         stored = self.paused.load(_key(hop)) if isinstance(hop, Hop) else None
-        url = self.services.callback(hop.envelope) if isinstance(hop, Hop) else None
+        url = self.services.report_url(hop.envelope) if isinstance(hop, Hop) else None
         if isinstance(hop, Diversion) or stored is None or url is None:
             return send_diversion(self.services, stopped, record, "not paused")
         if stopped.why != "Canceled":

@@ -98,7 +98,7 @@ class WaitActor:
 
     def _report(self, hop: Hop, held: Envelope) -> None:
         """Report the wait and require acceptance: nothing else finds the envelope when it is due."""
-        now, url = self.services.now(), self.services.callback(held)
+        now, url = self.services.now(), self.services.report_url(held)
         if url is None:
             raise RuntimeError(f"the mesh has no gateway to report the wait of {held.id} to")
         self.services.progress.report(url, reports.received(hop, now=now))
@@ -136,7 +136,7 @@ class RetryWait:
         if isinstance(received, Diversion):
             return send_diversion(self.services, received, record, "not waiting")
         envelope, now = received.envelope, self.services.now()
-        url = self.services.callback(envelope)
+        url = self.services.report_url(envelope)
         if url is None or not self.services.records_task(envelope) or not waiting.is_release(envelope):
             return [self.services.outbox.send(waiting.early_retry(envelope, received.mesh, now=now))]
         longest = longest_wait(self.services.settings.table.retention)

@@ -75,7 +75,7 @@ def test_10_a_changed_manifest_routes_nothing_until_it_is_mended(
 @pytest.mark.rule("10.manifest")
 def test_10_a_changed_manifest_gets_no_partials_and_leaves_other_runs_alone(world: HeavyWorld) -> None:
     """Neither the watch nor the reconciler nor a cancellation trusts it, and the other runs of the mesh go on."""
-    forge(world, id="victim", callback="https://gateway", envelope=ENVELOPE)
+    forge(world, id="victim", report_url="https://gateway", envelope=ENVELOPE)
     world.send("b", {"n": 1}, actor="stats")
     world.enqueue("stats")
     world.dispatch()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.codec import decode
-from asya.tasks.reporting.report_messages import allowed_hosts, callback_url
+from asya.tasks.reporting.report_messages import allowed_hosts, report_url
 from tests.doubles.envelopes import message
 
 OWN = "https://own.example"
@@ -14,7 +14,7 @@ HOSTS = frozenset({"own.example", "other.example:8080"})
 
 def chosen(header: Any) -> str | None:
     envelope = decode(message(headers={"x-asya-gateway-url": header}))
-    return callback_url(envelope, configured=OWN, allowed_hosts=HOSTS)
+    return report_url(envelope, configured=OWN, allowed_hosts=HOSTS)
 
 
 @pytest.mark.rule("3.gateway-url")
@@ -72,8 +72,8 @@ def test_any_address_on_the_own_host_is_the_configured_gateway(header: str) -> N
 
 def test_without_a_header_and_without_a_gateway() -> None:
     envelope = decode(message())
-    assert callback_url(envelope, configured=OWN, allowed_hosts=HOSTS) == OWN
-    assert callback_url(envelope, configured=None, allowed_hosts=frozenset()) is None
+    assert report_url(envelope, configured=OWN, allowed_hosts=HOSTS) == OWN
+    assert report_url(envelope, configured=None, allowed_hosts=frozenset()) is None
 
 
 def test_allowed_hosts_are_the_own_and_those_named() -> None:
