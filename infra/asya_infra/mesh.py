@@ -48,7 +48,7 @@ class Mesh:
     def environment(self) -> Environment | None:
         """The account and region of the stacks; None for those of the credentials, and on the local cloud."""
         account, region = self.file.account, self.file.region
-        if self.options.layer_target == "host" or not (account or region):
+        if self.options.layer_target == "local" or not (account or region):
             return None
         return Environment(account=account, region=region)
 

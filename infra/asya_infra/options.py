@@ -26,8 +26,8 @@ class Options:
         emr_application_id: an existing Spark application, which overrides the mesh file.
         web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, which overrides the public layer.
         relist: a text; another one than that of the last deployment writes the list of roles again.
-        layer_target: `lambda` builds packages for AWS, `host` for the local cloud.
-        host_python: the interpreter of the local cloud.
+        layer_target: `lambda` builds packages for AWS, `local` for the local cloud.
+        local_python: the interpreter of the local cloud.
         build_folder: the folder for builds, which also caches them.
     """
 
@@ -36,14 +36,14 @@ class Options:
     emr_application_id: str | None = None
     web_adapter_layer: str | None = None
     relist: str | None = None
-    layer_target: Literal["lambda", "host"] = "lambda"
-    host_python: Path = FILES / ".venv-cloud" / "bin" / "python"
+    layer_target: Literal["lambda", "local"] = "lambda"
+    local_python: Path = FILES / ".venv-cloud" / "bin" / "python"
     build_folder: Path = BUILD
 
     @property
     def packages_target(self) -> Target:
         """The target interpreter of the functions."""
-        return LAMBDA if self.layer_target == "lambda" else Target(interpreter=self.host_python)
+        return LAMBDA if self.layer_target == "lambda" else Target(interpreter=self.local_python)
 
     @property
     def functions_on_arm(self) -> bool:
@@ -52,7 +52,7 @@ class Options:
 
     def jobs_target(self, architecture: str) -> Target:
         """Return the target interpreter of the Spark application."""
-        if self.layer_target == "host":
+        if self.layer_target == "local":
             return Target(interpreter=interpreter_for(JOB_PYTHON).path)
         machine = "aarch64" if architecture == "arm64" else "x86_64"
         return Target(python_version=JOB_PYTHON, python_platform=f"{machine}-manylinux_2_28")
@@ -69,8 +69,8 @@ def read_options(context: Callable[[str], Any], folder: Path) -> Options:
         OptionError: a value is invalid.
     """
     target: Any = context("layer_target") or "lambda"
-    if target not in {"lambda", "host"}:
-        raise OptionError(f"-c layer_target={target}: should be lambda or host")
+    if target not in {"lambda", "local"}:
+        raise OptionError(f"-c layer_target={target}: should be lambda or local")
     options = Options(
         mesh=folder / (context("mesh") or "mesh.yaml"),
         stage=context("stage") or "",
@@ -79,5 +79,5 @@ def read_options(context: Callable[[str], Any], folder: Path) -> Options:
         relist=context("relist") or None,
         layer_target=target,
     )
-    paths = {key: folder / context(key) for key in ("host_python", "build_folder") if context(key)}
+    paths = {key: folder / context(key) for key in ("local_python", "build_folder") if context(key)}
     return replace(options, **paths)

@@ -98,7 +98,7 @@ class Cdk:
 
     folder: StateFolder
     tools: CdkTools
-    host_python: str
+    local_python: str
     """The interpreter of the functions."""
 
     def synthesize(self, mesh: Path, application_id: str, stage: str = "") -> None:
@@ -109,8 +109,8 @@ class Cdk:
         """
         context = {
             "mesh": str(mesh),
-            "layer_target": "host",
-            "host_python": self.host_python,
+            "layer_target": "local",
+            "local_python": self.local_python,
             "emr_application_id": application_id,
             **({"stage": stage} if stage else {}),
         }

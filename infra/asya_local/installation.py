@@ -160,7 +160,7 @@ class Installation:
     def _replace_code(self, servers: Servers, *, handlers: bool, jobs: bool) -> None:
         update = CodeUpdate(
             self.mesh,
-            Options(mesh=self.mesh.path, layer_target="host", host_python=_function_python()),
+            Options(mesh=self.mesh.path, layer_target="local", local_python=_function_python()),
             self._application().application_id,
             servers.endpoint,
             self._deployer(),

@@ -19,7 +19,7 @@ FOLDER = "resident/"
 BURST_SECONDS = 10 * 60.0
 
 
-def hosts(heavy: HeavyCloud) -> list[dict[str, Any]]:
+def residents(heavy: HeavyCloud) -> list[dict[str, Any]]:
     """The items of the resident runs of the actor."""
     table = names.table_name("heavy", "pending")
     pages = (
@@ -27,8 +27,8 @@ def hosts(heavy: HeavyCloud) -> list[dict[str, Any]]:
         .get_paginator("query")
         .paginate(
             TableName=table,
-            KeyConditionExpression="pk = :hosts",
-            ExpressionAttributeValues={":hosts": {"S": "HOST#resident"}},
+            KeyConditionExpression="pk = :residents",
+            ExpressionAttributeValues={":residents": {"S": "RESIDENT#resident"}},
         )
     )
     return [item for page in pages for item in page["Items"]]
@@ -53,7 +53,7 @@ def test_10_envelopes_share_a_driver_that_lingers(heavy: HeavyCloud) -> None:
     wait_for_bursts(heavy)
     heavy.send_all({"resident-1": {}}, "resident")
     (first,) = heavy.result_payloads(["resident-1"])
-    (host,) = hosts(heavy)
+    (resident,) = residents(heavy)
 
     # The data came after the start of the job run, and the rows are in S3 before its end.
     connection = heavy.cloud.mesh.connection
@@ -64,11 +64,11 @@ def test_10_envelopes_share_a_driver_that_lingers(heavy: HeavyCloud) -> None:
     assert second == {"process": first["process"], "rows": 2}
     written = s3.list_objects_v2(Bucket=place.bucket, Prefix=f"{place.prefix}{FOLDER}rows/")["Contents"]
     assert any(entry["Key"].endswith(".parquet") for entry in written)
-    assert [item["placed"]["N"] for item in hosts(heavy)] == ["1"]
+    assert [item["placed"]["N"] for item in residents(heavy)] == ["1"]
 
     # A driver that dies while it is idle costs nobody an attempt.
-    assert heavy.kill_run(host["job_run_id"]["S"])
-    until(lambda: not hosts(heavy) or None, "the item of the dead job run to go")
+    assert heavy.kill_run(resident["job_run_id"]["S"])
+    until(lambda: not residents(heavy) or None, "the item of the dead job run to go")
     heavy.send_all({"resident-3": {}}, "resident")
     (third,) = heavy.result_payloads(["resident-3"])
     assert third["process"] != first["process"]

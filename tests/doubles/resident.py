@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from asya.heavy.aws.completion_messages import encode_commit
 from asya.heavy.aws.run_records import RunRecord
-from asya.protocol.job_runs import Host, RunFolder, presence_key
+from asya.protocol.job_runs import Place, RunFolder, presence_key
 from asya.protocol.mesh_table import Batch, SparkJob
 from asya.protocol.times import format_time
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result
@@ -44,9 +44,9 @@ def start_resident(world: HeavyWorld) -> RunRecord:
     return record(world, 1)
 
 
-def commit(world: HeavyWorld, number: int, members: int, host: Host | None = None, *, event: bool = True) -> None:
+def commit(world: HeavyWorld, number: int, members: int, place: Place | None = None, *, event: bool = True) -> None:
     """Write the results of a run, and its commit."""
-    folder = RunFolder("clean", number, host)
+    folder = RunFolder("clean", number, place)
     lines = [line for index in range(members) for line in done_result(index, {"n": index})]
     body = "".join(json.dumps(line) + "\n" for line in lines).encode()
     part = {"file": "part-000000.jsonl", "first": 0, "last": members - 1, "lines": len(lines), "size": len(body)}

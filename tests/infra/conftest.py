@@ -117,13 +117,13 @@ def private(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) 
 def private_local(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """A mesh of one light actor with the same options, as the local cloud deploys it."""
     folder = tmp_path_factory.mktemp("private-local")
-    return synthesize(folder / "out", mesh=str(write_private_light_mesh(folder)), layer_target="host")
+    return synthesize(folder / "out", mesh=str(write_private_light_mesh(folder)), layer_target="local")
 
 
 @pytest.fixture(scope="session")
 def plain(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """A mesh of one light actor, as the local cloud deploys it, in a stage."""
-    context = {"mesh": str(HERE / "mesh" / "light.yaml"), "layer_target": "host", "stage": "test"}
+    context = {"mesh": str(HERE / "mesh" / "light.yaml"), "layer_target": "local", "stage": "test"}
     return synthesize(tmp_path_factory.mktemp("plain"), **context)
 
 

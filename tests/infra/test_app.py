@@ -56,5 +56,5 @@ def test_aws_needs_an_issuer_with_tls(tmp_path: Path) -> None:
 
 
 def test_an_invalid_option(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="-c layer_target=docker: should be lambda or host"):
+    with pytest.raises(OptionError, match="-c layer_target=docker: should be lambda or local"):
         add_mesh(App(context={"layer_target": "docker"}), tmp_path)

@@ -10,7 +10,7 @@ from tests.infra.test_functions import feed
 
 @pytest.fixture(scope="module")
 def legacy(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
-    return synthesize(tmp_path_factory.mktemp("legacy"), mesh=str(HERE / "mesh" / "legacy.yaml"), layer_target="host")
+    return synthesize(tmp_path_factory.mktemp("legacy"), mesh=str(HERE / "mesh" / "legacy.yaml"), layer_target="local")
 
 
 def variables(mesh: SynthesizedMesh, actor: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def neighbour(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None
     (folder / "handlers" / "orders.py").write_text((Path(__file__).parent / "mesh/handlers/orders.py").read_text())
     mesh = folder / "mesh.yaml"
     mesh.write_text("namespace: plain\ncode: handlers\nactors: {test-score: {handler: orders.score}}\n")
-    return synthesize(folder / "out", mesh=str(mesh), layer_target="host")
+    return synthesize(folder / "out", mesh=str(mesh), layer_target="local")
 
 
 @pytest.mark.rule("4.collisions.across-meshes")

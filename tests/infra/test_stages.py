@@ -42,7 +42,7 @@ def test_a_stage_may_have_a_region_alone(file: Path) -> None:
     assert stack(file, Options(mesh=file, stage="near")).environment == "aws://unknown-account/eu-central-1"
 
 
-@pytest.mark.parametrize("options", [{"stage": "dev"}, {"stage": "prod", "layer_target": "host"}])
+@pytest.mark.parametrize("options", [{"stage": "dev"}, {"stage": "prod", "layer_target": "local"}])
 def test_otherwise_the_credentials_decide(file: Path, options: dict[str, str]) -> None:
     """The local cloud has one account and one region."""
     made = stack(file, Options(mesh=file, **options))  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def test_x_ray_is_granted_to_the_functions_that_record_spans(tmp_path: Path, no_
 
 
 def test_nothing_on_the_local_cloud_calls_x_ray(tmp_path: Path, no_aws_environment: None) -> None:
-    assert "xray" not in str(xray_mesh(tmp_path, layer_target="host").templates)
+    assert "xray" not in str(xray_mesh(tmp_path, layer_target="local").templates)
 
 
 def test_only_a_mesh_with_telemetry_has_the_sdk_in_its_layer(tmp_path: Path) -> None:

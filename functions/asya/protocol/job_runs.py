@@ -265,7 +265,7 @@ def manifest_key(actor: str, number: int) -> str:
     return f"{run_prefix(actor, number)}manifest.json"
 
 
-class Host(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True):
     """The place of a run in a resident one: batch `batch`, from 1 on, of run `number` (`protocol §10.resident`)."""
 
     number: int
@@ -273,18 +273,18 @@ class Host(msgspec.Struct, frozen=True):
 
 
 class RunFolder(msgspec.Struct, frozen=True):
-    """Where the files of a run are: in a folder of its own, or in that of the run that hosts it."""
+    """Where the files of a run are: in a folder of its own, or in that of the resident run whose batch it is."""
 
     actor: str
     number: int
-    host: Host | None = None
+    place: Place | None = None
 
     @property
     def prefix(self) -> str:
         """The key prefix of the run's manifest, as its driver reads it, and of all that the driver writes."""
-        if self.host is None:
+        if self.place is None:
             return run_prefix(self.actor, self.number)
-        return f"{run_prefix(self.actor, self.host.number)}{BATCHES_FOLDER}/{self.host.batch:0{BATCH_DIGITS}d}/"
+        return f"{run_prefix(self.actor, self.place.number)}{BATCHES_FOLDER}/{self.place.batch:0{BATCH_DIGITS}d}/"
 
     @property
     def attempts(self) -> str:
@@ -323,13 +323,13 @@ def presence_key(actor: str, number: int) -> str:
 
 
 def parse_commit_key(key: str) -> RunFolder | None:
-    """Where a commit was written: the number is that of the job run, also if the commit is that of a hosted run."""
+    """Where a commit was written: the number is that of the job run, also if the commit is that of a batch."""
     match = _COMMIT.fullmatch(key)
     if match is None:
         return None
     number = int(match["number"])
-    host = Host(number, int(match["batch"])) if match["batch"] else None
-    return RunFolder(match["actor"], number, host)
+    place = Place(number, int(match["batch"])) if match["batch"] else None
+    return RunFolder(match["actor"], number, place)
 
 
 def logs_prefix(actor: str, number: int) -> str:

@@ -41,7 +41,7 @@ def trace_grants(mesh: Mesh, name: str) -> list[Grant]:
 
 def trace_layers(scope: Construct, mesh: Mesh, name: str) -> list[lambda_.ILayerVersion]:
     """Return the layers of the collector, if the mesh file names any. The local cloud cannot read layers of AWS."""
-    if mesh.options.layer_target == "host" or not _records_spans(mesh, name):
+    if mesh.options.layer_target == "local" or not _records_spans(mesh, name):
         return []
     return [
         lambda_.LayerVersion.from_layer_version_arn(scope, f"Collector{number}", layer)
@@ -51,7 +51,7 @@ def trace_layers(scope: Construct, mesh: Mesh, name: str) -> list[lambda_.ILayer
 
 def _records_spans(mesh: Mesh, name: str) -> bool:
     # Nothing on the local cloud may call AWS.
-    is_reachable = not (mesh.file.telemetry.xray and mesh.options.layer_target == "host")
+    is_reachable = not (mesh.file.telemetry.xray and mesh.options.layer_target == "local")
     if not (mesh.file.telemetry.is_on and is_reachable):
         return False
     declaration = registry.of(mesh.table).functions.get(name)

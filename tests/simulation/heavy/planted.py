@@ -12,18 +12,18 @@ from msgspec.structs import replace as changed
 from asya.function.aws import clients
 from asya.function.aws.table import Table
 from asya.heavy import run_failures
-from asya.heavy.aws import completion_messages, hosts
+from asya.heavy.aws import completion_messages, resident_runs
 from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.emr_serverless import BusyError, EmrServerless
-from asya.heavy.aws.hosts import Hosts
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.resident_runs import Residents
 from asya.heavy.aws.run_files import Manifests, RunOutput
 from asya.heavy.aws.run_records import RunRecords
 from asya.heavy.lambdas import result_routing
 from asya.heavy.lambdas.dispatch import Dispatcher
 from asya.heavy.lambdas.reconcile import Reconciler
-from asya.heavy.lambdas.resident_runs import Hosting
+from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_failures import CHARGED
 from asya.protocol.job_runs import Manifest, Member
@@ -142,7 +142,7 @@ def _yield_to_any(real: Any, self: Table, changes: Any, **_: Any) -> Any:
 
 def _place_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
     for write in request["TransactItems"]:
-        if write.get("Update", {}).get("UpdateExpression", "").startswith(("SET host", "SET placed")):
+        if write.get("Update", {}).get("UpdateExpression", "").startswith(("SET place_run", "SET placed")):
             del write["Update"]["ConditionExpression"]
             write["Update"].pop("ExpressionAttributeNames", None)
             for name in (":formed", ":before"):
@@ -155,7 +155,7 @@ def _write_over(s3: Any, *, bucket: str, key: str, body: bytes) -> bool:
     return True
 
 
-def _start_again(real: Any, self: Hosting, *args: Any) -> bool:
+def _start_again(real: Any, self: Placement, *args: Any) -> bool:
     """Gives a run to a resident one, and takes it for one that has no job run."""
     real(self, *args)
     return False
@@ -214,14 +214,14 @@ MISTAKES = (
     Mistake(
         "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(hosts, "put_if_absent", _write_over), seed=15, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(resident_runs, "put_if_absent", _write_over), seed=15, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
-        (wrap(Hosting, "start", _start_again), substitute(Hosting, "place_alone", lambda *_: True)),
+        (wrap(Placement, "start", _start_again), substitute(Placement, "place_alone", lambda *_: True)),
         seed=0,
         **_LINGERS,
     ),
-    Mistake("remembers resident runs that have ended", substitute(Hosts, "remove", lambda *_: None), **_LINGERS),
+    Mistake("remembers resident runs that have ended", substitute(Residents, "remove", lambda *_: None), **_LINGERS),
     found_by(
         "requeues no member beside one that was requeued before",
         (

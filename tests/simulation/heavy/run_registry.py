@@ -160,11 +160,11 @@ class RunRegistry:
         if self._batches.setdefault(name, key) != key:
             self.report_violation(f"{name} is {key}, and was {self._batches[name]}")
         actor, number, _, batch = key.split("/")[1:5]
-        host = self._jobs.get(f"asya.{content['namespace']}.{actor}.{number}")
+        resident = self._jobs.get(f"asya.{content['namespace']}.{actor}.{number}")
         if int(batch) > 1 and (actor, number, int(batch) - 1) not in self._placed:
             self.report_violation(f"{key} was written, and the batch before is none")
         self._placed.add((actor, number, int(batch)))
-        if host is None:
+        if resident is None:
             self.report_violation(f"{name} is {key}, and the job run was never started")
 
     def _check_finished(self, latest: Run, run: Run) -> None:
@@ -178,8 +178,8 @@ class RunRegistry:
     def run_made(self, job: JobRun) -> None:
         """Checks a new job run: EMR Serverless has one of each name."""
         name = job.name
-        if self._host_of(name):
-            self.report_violation(f"{name} was started, and is a batch of run {self._host_of(name)}")
+        if self._resident_of(name):
+            self.report_violation(f"{name} was started, and is a batch of run {self._resident_of(name)}")
         if name in self._jobs:
             self.report_violation(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
         self._jobs[name] = job
@@ -257,8 +257,8 @@ class RunRegistry:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
         if item.get("source", {"S": "none"})["S"] == "none":
             return frozenset()
-        host = int(item.get("host", {"N": "0"})["N"])
-        place = f"{host:010d}/batches/{int(item['host_batch']['N']):06d}" if host else f"{run.number:010d}"
+        resident = int(item.get("place_run", {"N": "0"})["N"])
+        place = f"{resident:010d}/batches/{int(item['place_batch']['N']):06d}" if resident else f"{run.number:010d}"
         folder = f"runs/{run.actor}/{place}/attempts/{item['attempt']['S']}/"
         if item["source"]["S"] == "commit":
             parts = [part["file"] for part in json.loads(self.objects[f"{folder}commit.json"])["parts"]]
@@ -281,12 +281,12 @@ class RunRegistry:
     @property
     def is_quiet(self) -> bool:
         """Whether no envelope is pending and every run is closed."""
-        return not any(pk.startswith(("PENDING#", "OPEN#", "HOST#")) for pk, _ in self.items)
+        return not any(pk.startswith(("PENDING#", "OPEN#", "RESIDENT#")) for pk, _ in self.items)
 
     def problems(self) -> Iterator[str]:
         """The violations of the final state."""
         for pk, sk in self.items:
-            if pk.startswith(("PENDING#", "OPEN#", "HOST#")):
+            if pk.startswith(("PENDING#", "OPEN#", "RESIDENT#")):
                 yield f"{pk} {sk} is left"
         for run in self.runs.values():
             if self._state(run) != "closed":
@@ -315,11 +315,11 @@ class RunRegistry:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"))
         return str(item["state"]["S"]) if item is not None else "not on record"
 
-    def _host_of(self, name: str) -> int:
+    def _resident_of(self, name: str) -> int:
         """The number of the resident run that a run is placed in; 0 if it is in none."""
         run = next((run for run in self.runs.values() if run.name == name), None)
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {}) if run is not None else {}
-        return int(item.get("host", {"N": "0"})["N"])
+        return int(item.get("place_run", {"N": "0"})["N"])
 
     def _is_committed(self, run: Run) -> bool:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})

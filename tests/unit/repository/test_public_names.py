@@ -130,7 +130,7 @@ def test_a_deployment_reads_these_context_keys(tmp_path: Path) -> None:
     read_options(keys.append, tmp_path)
     assert set(keys) == {
         *("mesh", "stage", "emr_application_id", "web_adapter_layer", "relist", "layer_target"),
-        *("host_python", "build_folder"),
+        *("local_python", "build_folder"),
     }
 
 

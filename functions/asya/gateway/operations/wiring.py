@@ -19,8 +19,8 @@ from asya.gateway.operations.logs import LogRoutes
 from asya.gateway.operations.numbers import NumberRoutes
 from asya.gateway.operations.runs import RunRoutes
 from asya.heavy.aws.drains import Drains
-from asya.heavy.aws.hosts import Hosts
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.resident_runs import Residents
 from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
@@ -96,7 +96,7 @@ def _run_counter(settings: Settings) -> RunCounter:
     return RunCounter(
         records=_records(settings),
         pending=Pending(dynamodb, clients.s3(), table=table, bucket=settings.bucket),
-        hosts=Hosts(dynamodb, table=table, retention=timedelta(0)),
+        residents=Residents(dynamodb, table=table, retention=timedelta(0)),
         drains=Drains(dynamodb, table=table),
     )
 

@@ -4,7 +4,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 
 - run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number and never expires.
 - open: `OPEN#{actor}` / `{number:010d}` exists until the run is closed.
-- resident run: `HOST#{actor}` / `{number:010d}` exists until its job run has ended.
+- resident run: `RESIDENT#{actor}` / `{number:010d}` exists until its job run has ended.
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
@@ -20,7 +20,7 @@ from asya.function.aws.table_items import Item, Key, Value
 from asya.heavy.aws.run_files import ResultSource
 from asya.heavy.results import RunOutcomes
 from asya.heavy.run_failures import CHARGED, FailureDecision, Fate
-from asya.protocol.job_runs import NUMBER_DIGITS, Host, Manifest, RunFolder, Usage
+from asya.protocol.job_runs import NUMBER_DIGITS, Manifest, Place, RunFolder, Usage
 from asya.protocol.times import format_time
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class RunRecord:
         application_id: the Spark application, once an event has named it.
         waiting_since: when a member's first run was formed, if it lacked capacity (RFC 3339); the earliest of all members.
         manifest_digest: the SHA-256 of the manifest.
-        host: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
+        place: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
         is_placed: whether it is decided which job run takes it. Only actors whose runs linger have the choice.
         lingers: whether it may be resident, or a batch of a resident run.
     """
@@ -111,7 +111,7 @@ class RunRecord:
     application_id: str = ""
     waiting_since: str = ""
     manifest_digest: str = ""
-    host: Host | None = None
+    place: Place | None = None
     is_placed: bool = False
     lingers: bool = False
 
@@ -125,17 +125,17 @@ class RunRecord:
     @property
     def is_resident(self) -> bool:
         """Whether it has a job run of its own, which lingers."""
-        return self.lingers and self.host is None
+        return self.lingers and self.place is None
 
     @property
     def folder(self) -> RunFolder:
         """Where the files of the run are."""
-        return RunFolder(self.actor, self.number, self.host)
+        return RunFolder(self.actor, self.number, self.place)
 
 
 def job_run_number(record: RunRecord) -> int:
-    """The number of the run whose job run does the work: its own, or that of the resident run that hosts it."""
-    return record.number if record.host is None else record.host.number
+    """The number of the run whose job run does the work: its own, or that of the resident run whose batch it is."""
+    return record.number if record.place is None else record.place.number
 
 
 def state_rank(state: str) -> int:
@@ -158,9 +158,9 @@ def failures_key(actor: str, origin: int) -> Key:
     return Key(f"DEATHS#{actor}", digits(origin))
 
 
-def host_key(actor: str, number: int) -> Key:
+def resident_key(actor: str, number: int) -> Key:
     """The key of the item that exists while a resident run may have a batch."""
-    return Key(f"HOST#{actor}", digits(number))
+    return Key(f"RESIDENT#{actor}", digits(number))
 
 
 def open_key(actor: str, number: int) -> Key:
@@ -182,7 +182,7 @@ def decode_record(actor: str, number: int, item: Item) -> RunRecord:
         resolution = Resolution(source, item.text("attempt"), item.integer("parts"), decision, item.flag("started"))
     outcomes = msgspec.json.decode(item.text("outcomes", "{}"), type=RunOutcomes)
     part, line, frame, lost = (item.integer(f"cursor_{name}", 0) for name in ("part", "line", "frame", "lost"))
-    host = item.integer("host", 0)
+    resident = item.integer("place_run", 0)
     return RunRecord(
         actor,
         number,
@@ -199,8 +199,8 @@ def decode_record(actor: str, number: int, item: Item) -> RunRecord:
         item.text("application_id", ""),
         item.text("waiting_since", ""),
         item.text("manifest_digest"),
-        Host(host, item.integer("host_batch")) if host else None,
-        "host" in item,
+        Place(resident, item.integer("place_batch")) if resident else None,
+        "place_run" in item,
         "lingers" in item,
     )
 

@@ -9,7 +9,7 @@ from asya.heavy.aws.completion_messages import CancelRequests
 from asya.heavy.aws.emr_serverless import BusyError
 from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_records import RunRecord
-from asya.heavy.lambdas.resident_runs import Hosting
+from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
 from asya.protocol.job_runs import Manifest, Member
 
@@ -59,7 +59,7 @@ class RunCancellation:
         services = self.services
         if not self.are_canceled(manifest.members):
             return
-        if not Hosting(services).close_next(record, "canceled"):
+        if not Placement(services).close_next(record, "canceled"):
             return  # its driver has finished them, and is at work for others
         services.base.telemetry.log.info("job run canceled: all its tasks are canceled", run_id=manifest.run_id)
         try:

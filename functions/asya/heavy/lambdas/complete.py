@@ -275,7 +275,7 @@ class Completion:
             return replace(event, details=record.details), None
         if ended.name != self._job_run_name(record) or not ended.is_terminal:
             raise RunNotEndedError(f"job run {event.job_run_id} is {ended.name!r} in state {ended.state}")
-        if record.host is not None:
+        if record.place is not None:
             return replace(
                 event, state=ended.state, details=ended.details
             ), None  # the usage is that of all its batches

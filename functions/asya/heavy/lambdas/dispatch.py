@@ -20,7 +20,7 @@ from asya.heavy.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.heavy.aws.emr_serverless import WAITING_STATES
 from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.capacity import POLL_SECONDS
-from asya.heavy.lambdas.resident_runs import Hosting
+from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.run_start import MissingManifestError, RunStart
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.results import check_before_run, is_too_late_to_start
@@ -181,7 +181,7 @@ class Dispatcher:
         expedites it if that one waits.
         """
         is_full = selection.more or len(selection.members) >= spec.batch.size
-        if is_full or Hosting(self.services).has_idle(actor, spec):
+        if is_full or Placement(self.services).has_idle(actor, spec):
             return False
         now = self.services.now()
         left = run_formation.window_left(selection, spec.batch, now)
@@ -199,7 +199,7 @@ class Dispatcher:
             return False
         if state not in WAITING_STATES:
             return False
-        Hosting(self.services).make_room()
+        Placement(self.services).make_room()
         self.services.requests.ensure(actor, POLL_SECONDS, now=self.services.now(), for_capacity=True)
         return True
 

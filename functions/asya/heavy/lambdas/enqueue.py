@@ -131,7 +131,7 @@ class Enqueuer:
         return None
 
     def _has_resident(self, actor: str) -> bool:
-        return any(not resident.is_closed for resident in self.services.hosts.all(actor))
+        return any(not resident.is_closed for resident in self.services.residents.all(actor))
 
     def _finish(self, entry: _Entry, request: Exception | None) -> list[Receipt]:
         """Reports or diverts one hop before its message is acknowledged.

@@ -150,7 +150,7 @@ class Reconciler:
             services.notify_completion(
                 manifest.run_id, job_run_id=state.job_run_id, state=state.state, details=state.details
             )
-        elif (record.lingers or record.host is not None) and (
+        elif (record.lingers or record.place is not None) and (
             attempt := services.results.committed_attempt(record.folder)
         ) is not None:
             services.base.telemetry.log.warning("commit without a notification", run_id=manifest.run_id)
@@ -162,7 +162,7 @@ class Reconciler:
 
     def _end_residents(self, actor: str, permits: Iterator[bool]) -> None:
         """Notifies the completion of resident runs that have ended without an event."""
-        for resident in self.services.hosts.all(actor):
+        for resident in self.services.residents.all(actor):
             if not next(permits, False):
                 return
             ResidentRuns(self.services).sweep(resident)

@@ -7,19 +7,19 @@ from botocore.exceptions import ClientError
 
 from asya.heavy.aws.completion_messages import JobRunEvent
 from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, BusyError, JobRunState, is_unknown_run
-from asya.heavy.aws.hosts import ResidentRun
+from asya.heavy.aws.resident_runs import ResidentRun
 from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_formation import spark_job
 from asya.heavy.run_request import fingerprint
-from asya.protocol.job_runs import CloseReason, Host, Manifest, RunFolder, parse_run_id, run_id
+from asya.protocol.job_runs import CloseReason, Manifest, Place, RunFolder, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Hosting:
+class Placement:
     """The resident runs as the dispatcher and the completion see them."""
 
     services: SparkServices
@@ -35,20 +35,20 @@ class Hosting:
             False if there is none for it, so that it needs a job run of its own.
         """
         for _ in range(_TRIES):
-            host = self._place(manifest, spec)
-            if host is None:
+            place = self._place(manifest, spec)
+            if place is None:
                 return False
-            if self._hand_over(manifest, host):
+            if self._hand_over(manifest, place):
                 return True
         return False
 
     def place_alone(self, manifest: Manifest) -> bool:
         """Decides that a run gets a job run of its own; returns False if a resident one has it."""
         services = self.services
-        if services.hosts.place(manifest.actor, manifest.number, None):
+        if services.residents.place(manifest.actor, manifest.number, None):
             return True
         record = services.records.get(manifest.actor, manifest.number)
-        return record is None or record.host is None
+        return record is None or record.place is None
 
     def close_next(self, record: RunRecord, reason: CloseReason) -> bool:
         """Lets the job run of a run take no further batch; call it before the job run is canceled.
@@ -56,12 +56,12 @@ class Hosting:
         Returns:
             False if the job run has a further batch already, so that it must not be canceled because of this run.
         """
-        if not record.lingers and record.host is None:
+        if not record.lingers and record.place is None:
             return True
-        number, batch = job_run_number(record), record.host.batch if record.host else 0
-        if not self.services.batches.close(record.actor, Host(number, batch + 1), reason):
+        number, batch = job_run_number(record), record.place.batch if record.place else 0
+        if not self.services.batches.close(record.actor, Place(number, batch + 1), reason):
             return False
-        self.services.hosts.close(record.actor, number)
+        self.services.residents.close(record.actor, number)
         return True
 
     def make_room(self) -> None:
@@ -74,43 +74,43 @@ class Hosting:
             _, resident = min(idle, key=lambda pair: pair[0])
             self._close(resident, "room")
 
-    def _place(self, manifest: Manifest, spec: Actor) -> Host | None:
+    def _place(self, manifest: Manifest, spec: Actor) -> Place | None:
         """The place of a run in a resident one, decided now or before; None if there is none so far."""
         services, actor, number = self.services, manifest.actor, manifest.number
         record = services.records.get(actor, number)
         if record is not None and record.is_placed:
-            return record.host
+            return record.place
         if not manifest.linger:
             return None
         for resident in self._idle(actor, spec):
-            if services.hosts.place(actor, number, resident.next):
+            if services.residents.place(actor, number, resident.next):
                 return resident.next
         return None
 
-    def _hand_over(self, manifest: Manifest, host: Host) -> bool:
+    def _hand_over(self, manifest: Manifest, place: Place) -> bool:
         """Writes the batch; returns False if the resident run was closed before."""
         services, actor, number = self.services, manifest.actor, manifest.number
-        resident = next((each for each in services.hosts.all(actor) if each.number == host.number), None)
+        resident = next((each for each in services.residents.all(actor) if each.number == place.number), None)
         # Without its item the job run has ended. If the batch was written before that, it is settled as any other.
-        has_ended = resident is None and services.batches.close(actor, host, "ended")
-        if has_ended or not services.batches.fill(manifest, host):
-            services.hosts.displace(actor, number, host)
+        has_ended = resident is None and services.batches.close(actor, place, "ended")
+        if has_ended or not services.batches.fill(manifest, place):
+            services.residents.displace(actor, number, place)
             return False
-        job_run_id = resident.job_run_id if resident is not None else self._job_run_id(actor, host)
+        job_run_id = resident.job_run_id if resident is not None else self._job_run_id(actor, place)
         services.records.mark_started(actor, number, job_run_id)
         # No event says that the batch is at work. The watch that this starts looks whether it was taken.
         services.notify_completion(manifest.run_id, job_run_id=job_run_id, state="RUNNING", details="")
         return True
 
-    def _job_run_id(self, actor: str, host: Host) -> str:
+    def _job_run_id(self, actor: str, place: Place) -> str:
         """The id of a job run that has ended, so that its item is gone.
 
         Raises:
             LookupError: there is no record of it.
         """
-        record = self.services.records.get(actor, host.number)
+        record = self.services.records.get(actor, place.number)
         if record is None or not record.job_run_id:
-            raise LookupError(f"run {host.number} of {actor} has a batch, but no record of its job run")
+            raise LookupError(f"run {place.number} of {actor} has a batch, but no record of its job run")
         return record.job_run_id
 
     def _idle(self, actor: str, spec: Actor) -> list[ResidentRun]:
@@ -133,7 +133,7 @@ class Hosting:
     def _present(self, actor: str) -> list[tuple[str, ResidentRun]]:
         """The resident runs that wait for their next batch, with the times since when."""
         present = []
-        for resident in self.services.hosts.all(actor):
+        for resident in self.services.residents.all(actor):
             if resident.is_closed:
                 continue
             presence = self.services.batches.presence(actor, resident.number, now=self.services.now())
@@ -143,7 +143,7 @@ class Hosting:
 
     def _close(self, resident: ResidentRun, reason: CloseReason) -> None:
         if self.services.batches.close(resident.actor, resident.next, reason):
-            self.services.hosts.close(resident.actor, resident.number)
+            self.services.residents.close(resident.actor, resident.number)
             self.services.base.telemetry.log.info(
                 "resident run closed", job_run_id=resident.job_run_id, why=reason, requested=resident.actor
             )
@@ -169,11 +169,11 @@ class ResidentRuns:
         commit = self.services.results.commit(folder, key.split("/")[-2])
         if commit is None:
             return None
-        hosted = parse_run_id(commit.run_id, self.services.settings.namespace)
-        place = (folder.actor, folder.number) if folder.host is None else hosted
-        record = self.services.records.get(*place) if place is not None else None
+        batch_run = parse_run_id(commit.run_id, self.services.settings.namespace)
+        run = (folder.actor, folder.number) if folder.place is None else batch_run
+        record = self.services.records.get(*run) if run is not None else None
         # The job writes its commits, and may name any run in them.
-        if record is None or record.folder.prefix != folder.prefix or not (record.lingers or record.host is not None):
+        if record is None or record.folder.prefix != folder.prefix or not (record.lingers or record.place is not None):
             return None
         return record
 
@@ -204,12 +204,12 @@ class ResidentRuns:
             usage=state.usage,
             application_id=event.application_id,
         )
-        services.hosts.remove(actor, number)
-        for hosted in services.records.open_numbers(actor):
-            batch = services.records.get(actor, hosted)
-            if batch is not None and batch.host is not None and batch.host.number == number:
+        services.residents.remove(actor, number)
+        for batch_run in services.records.open_numbers(actor):
+            batch = services.records.get(actor, batch_run)
+            if batch is not None and batch.place is not None and batch.place.number == number:
                 services.notify_completion(
-                    run_id(services.settings.namespace, actor, hosted),
+                    run_id(services.settings.namespace, actor, batch_run),
                     job_run_id=job_run_id,
                     state=state.state,
                     details=services.explained(actor, state.details),
@@ -236,7 +236,7 @@ class ResidentRuns:
         Raises:
             botocore.exceptions.ClientError, BusyError: the next poll tries again.
         """
-        if record.resolution is not None or not (record.lingers or record.host is not None):
+        if record.resolution is not None or not (record.lingers or record.place is not None):
             return
         services, attempts = self.services, self.services.results.attempts(record.folder)
         committed = services.results.committed_attempt(record.folder)
@@ -247,7 +247,7 @@ class ResidentRuns:
             limit = timedelta(minutes=manifest.time_limit) + GRACE
             if started_at is not None and services.now() > started_at + limit:
                 self._cancel(record, manifest, "it takes longer than its limit")
-        elif record.host is not None and turn >= _TAKEN_TURN:
+        elif record.place is not None and turn >= _TAKEN_TURN:
             self._settle_untaken(record, manifest, turn)
 
     def sweep(self, resident: ResidentRun) -> None:
@@ -276,7 +276,7 @@ class ResidentRuns:
             self._cancel(record, manifest, "its driver does not take the batch")
 
     def _cancel(self, record: RunRecord, manifest: Manifest, why: str) -> None:
-        if not record.job_run_id or not Hosting(self.services).close_next(record, "ended"):
+        if not record.job_run_id or not Placement(self.services).close_next(record, "ended"):
             return
         self.services.base.telemetry.log.warning("resident run canceled", run_id=manifest.run_id, why=why)
         try:

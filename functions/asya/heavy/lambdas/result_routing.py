@@ -360,7 +360,7 @@ def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, eve
         decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
     elif not event.job_run_id:
         decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
-    elif record.host is not None and output.stage == "absent":
+    elif record.place is not None and output.stage == "absent":
         decision = WAITING  # the resident run ended before it took this batch
     elif failed_for_capacity(event.state, event.details, has_driver_output=output.stage != "absent"):
         decision = NO_EXECUTOR if got_no_executor(event.details) else WAITING

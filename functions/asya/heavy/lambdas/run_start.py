@@ -8,13 +8,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.heavy import run_formation
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES, BusyError, ConflictingRunError, RefusedRunError
-from asya.heavy.aws.hosts import ResidentRun
+from asya.heavy.aws.resident_runs import ResidentRun
 from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.aws.start_limits import RunSlot
 from asya.heavy.capacity import POLL_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
-from asya.heavy.lambdas.resident_runs import Hosting
+from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_request import RunRequestError, fingerprint, run_request
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
@@ -54,7 +54,7 @@ class RunStart:
         if self._is_for_resident(record, spec):
             manifest = read_manifest()
             self.services.pending.remove(actor, manifest.members)
-            if Hosting(self.services).start(manifest, spec):
+            if Placement(self.services).start(manifest, spec):
                 self._note_start(manifest, "placed")
                 return True
         slot = self._slot(actor, spec, number)
@@ -65,7 +65,7 @@ class RunStart:
         except (MissingManifestError, ManifestError):
             self._give_back(slot)
             raise
-        if manifest.linger and not Hosting(self.services).place_alone(manifest):
+        if manifest.linger and not Placement(self.services).place_alone(manifest):
             # Another dispatcher has placed it in a resident run meanwhile; that one, or the next request, goes on with it.
             self._give_back(slot)
             self.services.requests.ensure(actor, 0, now=self.services.now())
@@ -95,8 +95,8 @@ class RunStart:
     def _is_for_resident(self, record: RunRecord, spec: Actor) -> bool:
         """Whether a resident run has this run, or may take it now."""
         if record.is_placed:
-            return record.host is not None
-        return record.lingers and Hosting(self.services).has_idle(record.actor, spec)
+            return record.place is not None
+        return record.lingers and Placement(self.services).has_idle(record.actor, spec)
 
     def _slot(self, actor: str, spec: Actor, number: int) -> RunSlot | None:
         """The slot of a run that the start quota allows to start; None if not, and then a delayed request is on its way."""
@@ -107,7 +107,7 @@ class RunStart:
         if slot is None:
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            Hosting(services).make_room()
+            Placement(services).make_room()
             seconds = POLL_SECONDS * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=now, for_capacity=True)
             return None
@@ -144,7 +144,7 @@ class RunStart:
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             if busy.for_capacity:
                 self._give_back(slot)
-                Hosting(services).make_room()
+                Placement(services).make_room()
             seconds = busy.seconds * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
@@ -184,7 +184,7 @@ class RunStart:
         services = self.services
         current = fingerprint(run_formation.spark_job(manifest.actor, spec), services.deployment, spec.secrets)
         resident = ResidentRun(manifest.actor, manifest.number, job_run_id, current)
-        services.hosts.add(resident, now=services.now())
+        services.residents.add(resident, now=services.now())
 
     def _note_start(self, manifest: Manifest, state: str, job_run_id: str = "") -> None:
         telemetry, members = self.services.base.telemetry, len(manifest.members)

@@ -14,8 +14,8 @@ from asya.heavy.aws.completion_messages import JobRunEvent, encode_commit, encod
 from asya.heavy.aws.dispatch_requests import DispatchRequests
 from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.emr_serverless import EmrServerless
-from asya.heavy.aws.hosts import Batches, Hosts
 from asya.heavy.aws.pending import Pending, TenantRounds
+from asya.heavy.aws.resident_runs import Batches, Residents
 from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
 from asya.heavy.aws.start_limits import RunSlots, StartRate
@@ -98,10 +98,10 @@ class SparkServices:
         return RunResults(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
-    def hosts(self) -> Hosts:
+    def residents(self) -> Residents:
         """The resident runs."""
         retention = timedelta(seconds=self.settings.table.retention.runs)
-        return Hosts(clients.dynamodb(), table=self._table, retention=retention)
+        return Residents(clients.dynamodb(), table=self._table, retention=retention)
 
     @cached_property
     def batches(self) -> Batches:

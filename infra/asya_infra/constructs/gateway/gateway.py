@@ -121,7 +121,7 @@ class Gateway(Construct):
 
     def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
         """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""
-        if mesh.file.gateway.streaming != "adapter" or mesh.options.layer_target == "host":
+        if mesh.file.gateway.streaming != "adapter" or mesh.options.layer_target == "local":
             return None
         live = LiveStreams(self, mesh, layer, self.key)
         tokens.add_environment("ASYA_STREAM_URL", live.url)

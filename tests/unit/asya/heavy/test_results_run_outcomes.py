@@ -8,7 +8,7 @@ from asya.capabilities.operations.aws.job_runs import emr_state, run_word
 from asya.function.hop import Delivery, DeliveryKind, Diversion
 from asya.heavy.aws.run_records import Resolution, RoutingCursor, RunRecord
 from asya.heavy.results import Outcome, RunOutcomes, outcome_of, outcome_of_diversion
-from asya.protocol.job_runs import End, Host, ResultHead
+from asya.protocol.job_runs import End, Place, ResultHead
 
 RECORD = RunRecord("clean", 1, "started", "2026-01-01T00:00:00Z", job_run_id="00a", members=20, job_state="RUNNING")
 
@@ -54,7 +54,7 @@ def test_the_word_of_a_closed_run_is_that_of_its_envelopes_and_not_that_of_emr(
             "ended",
             "RUNNING",
         ),
-        (replace(RECORD, host=Host(7, 3), lingers=True), "running", "RUNNING, batch 3 of run 7"),
+        (replace(RECORD, place=Place(7, 3), lingers=True), "running", "RUNNING, batch 3 of run 7"),
         (replace(RECORD, lingers=True), "running", "RUNNING, resident"),
     ],
     ids=["formed", "refused", "submitted", "running", "routing", "older version", "half counted", "batch", "resident"],

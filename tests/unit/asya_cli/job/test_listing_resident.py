@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from typer.testing import Result
 
-from asya.protocol.job_runs import Host
+from asya.protocol.job_runs import Place
 from tests.doubles.heavy import HeavyWorld, heavy_world
 from tests.doubles.resident import LINGERING, arrive, commit, start_resident
 
@@ -27,7 +27,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
 def test_a_batch_names_its_resident_run(world: HeavyWorld, asya: Asya) -> None:
     assert "1 running " in asya("list", "clean").stdout
     assert "RUNNING, batch 1 of run 1\n" in asya("show", BATCH).stdout
-    commit(world, 2, 1, Host(1, 1))
+    commit(world, 2, 1, Place(1, 1))
     world.complete()
     output = asya("list", "clean").stdout
     assert "running" not in output
@@ -36,7 +36,7 @@ def test_a_batch_names_its_resident_run(world: HeavyWorld, asya: Asya) -> None:
 
 
 def test_the_files_of_a_batch_are_read_where_they_are(world: HeavyWorld, asya: Asya) -> None:
-    commit(world, 2, 1, Host(1, 1))
+    commit(world, 2, 1, Place(1, 1))
     world.complete()
     output = asya("show", BATCH).stdout
     assert "every envelope has a result" in output
@@ -51,7 +51,7 @@ def test_an_idle_job_run_is_canceled(world: HeavyWorld, asya: Asya) -> None:
 
 
 def test_a_batch_that_is_done_is_not_canceled(world: HeavyWorld, asya: Asya) -> None:
-    commit(world, 2, 1, Host(1, 1))
+    commit(world, 2, 1, Place(1, 1))
     world.complete()
     assert "has ended already" in str(asya("cancel", BATCH).exception)
     assert world.emr.canceled == []

@@ -101,12 +101,12 @@ def run_word(record: RunRecord) -> str:
 
 
 def emr_state(record: RunRecord) -> str:
-    """Return the state of the job run at EMR Serverless, and whose batch or host the run is; empty without a job run."""
+    """Return the state of the job run at EMR Serverless, and whose batch the run is, or that it is resident; empty without one."""
     if not record.job_run_id:
         return ""
     state = record.job_state or "SUBMITTED"
-    if record.host is not None:
-        return f"{state}, batch {record.host.batch} of run {record.host.number}"
+    if record.place is not None:
+        return f"{state}, batch {record.place.batch} of run {record.place.number}"
     return f"{state}, resident" if record.is_resident and state not in TERMINAL_STATES else state
 
 

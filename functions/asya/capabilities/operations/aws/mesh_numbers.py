@@ -23,8 +23,8 @@ from asya.capabilities.operations.mesh_numbers import (
 )
 from asya.function.aws.missing_queues import is_missing_queue
 from asya.heavy.aws.drains import Drains
-from asya.heavy.aws.hosts import Hosts
 from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.resident_runs import Residents
 from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 
@@ -269,7 +269,7 @@ class RunCounter:
 
     records: RunRecords
     pending: Pending
-    hosts: Hosts
+    residents: Residents
     drains: Drains
 
     def count(self, actor: str) -> RunNumbers:
@@ -277,6 +277,6 @@ class RunCounter:
         return RunNumbers(
             pending=self.pending.count(actor),
             running=sum(1 for _ in self.records.open_numbers(actor)),
-            lingering=sum(not run.is_closed for run in self.hosts.all(actor)),
+            lingering=sum(not run.is_closed for run in self.residents.all(actor)),
             is_drained=self.drains.get(actor) is not None,
         )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from asya.heavy.aws.completion_messages import encode_commit
 from asya.heavy.lambdas import reconcile
-from asya.protocol.job_runs import Host, RunFolder, presence_key
+from asya.protocol.job_runs import Place, RunFolder, presence_key
 from asya.protocol.mesh_table import SparkJob
 from tests.doubles.heavy import BUCKET, HeavyWorld, heavy_world
 from tests.doubles.resident import LINGERING, arrive, commit, idle, put, record, start_resident
@@ -23,9 +23,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
         yield world
 
 
-def batch(world: HeavyWorld, number: int, host: int = 1) -> dict[str, Any]:
+def batch(world: HeavyWorld, number: int, place: int = 1) -> dict[str, Any]:
     """The first line of a batch of a resident run."""
-    key = f"{RunFolder('clean', 0, Host(host, number)).prefix}manifest.json"
+    key = f"{RunFolder('clean', 0, Place(place, number)).prefix}manifest.json"
     body = world.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
     content: dict[str, Any] = json.loads(body.splitlines()[0])
     return content
@@ -59,12 +59,12 @@ def test_10_an_idle_run_gets_the_next_batch_at_once(world: HeavyWorld) -> None:
     world.dispatch()
     assert batch(world, 1)["number"] == 2
     assert list(world.emr.runs) == ["run1"]
-    hosted = record(world, 2)
-    assert (hosted.state, hosted.job_run_id, hosted.host) == ("started", "run1", Host(1, 1))
+    batch_run = record(world, 2)
+    assert (batch_run.state, batch_run.job_run_id, batch_run.place) == ("started", "run1", Place(1, 1))
     assert world.items("PENDING#") == []
     world.complete()
     assert "d" in world.reported_ids("processing")
-    commit(world, 2, 1, Host(1, 1))
+    commit(world, 2, 1, Place(1, 1))
     world.complete()
     assert (sent(world), record(world, 2).state) == (["a", "b", "c", "d"], "closed")
 
@@ -99,12 +99,12 @@ def test_10_an_idle_run_with_other_code_is_closed(world: HeavyWorld) -> None:
 @pytest.mark.rule("10.resident", "10.resident.place")
 def test_10_a_driver_that_closed_first_gets_no_batch(world: HeavyWorld) -> None:
     start_resident(world)
-    put(world, f"{RunFolder('clean', 0, Host(1, 1)).prefix}manifest.json", b'{"closed":"linger"}')
+    put(world, f"{RunFolder('clean', 0, Place(1, 1)).prefix}manifest.json", b'{"closed":"linger"}')
     arrive(world, "d", "e", "f")
     world.dispatch()
     assert list(world.emr.runs) == ["run1", "run2"]
-    assert (record(world, 2).host, record(world, 2).job_run_id) == (None, "run2")
-    assert [(each.number, each.is_closed) for each in world.services.hosts.all("clean")] == [(1, True), (2, False)]
+    assert (record(world, 2).place, record(world, 2).job_run_id) == (None, "run2")
+    assert [(each.number, each.is_closed) for each in world.services.residents.all("clean")] == [(1, True), (2, False)]
 
 
 @pytest.mark.rule("10.resident.untaken")
@@ -119,7 +119,7 @@ def test_10_a_batch_that_nobody_took_waits_again_uncharged(world: HeavyWorld) ->
     (item,) = world.items("PENDING#")
     member = json.loads(item["member"]["B"])
     assert (member["id"], member["attempt"], member.get("deaths", 0)) == ("d", 1, 0)
-    assert world.services.hosts.all("clean") == []
+    assert world.services.residents.all("clean") == []
     assert sent(world) == ["a", "b", "c"]
 
 
@@ -138,7 +138,7 @@ def test_10_a_death_settles_the_open_batch_only(world: HeavyWorld) -> None:
         "started": 1,
         "stage": "working",
     }
-    folder = RunFolder("clean", 2, Host(1, 1))
+    folder = RunFolder("clean", 2, Place(1, 1))
     put(world, f"{folder.attempts}20260101T000000-a1/journal-0.json", json.dumps(journal).encode())
     world.set_state("run1", "FAILED", details="out of memory")
     while world.complete():
@@ -155,7 +155,7 @@ def test_10_the_reconciler_finds_a_commit_without_a_notification(world: HeavyWor
     start_resident(world)
     arrive(world, "d")
     world.dispatch()
-    commit(world, 2, 1, Host(1, 1), event=False)
+    commit(world, 2, 1, Place(1, 1), event=False)
     world.reconcile()
     while world.complete():
         pass
@@ -168,7 +168,7 @@ def test_10_the_reconciler_finds_the_end_of_an_idle_run(world: HeavyWorld) -> No
     world.set_state("run1", "SUCCESS", event=False)
     world.reconcile()
     world.complete()
-    assert world.services.hosts.all("clean") == []
+    assert world.services.residents.all("clean") == []
     assert record(world, 1).job_state == "SUCCESS"
 
 
@@ -257,7 +257,7 @@ def test_10_a_batch_past_its_limit_cancels_the_job_run(world: HeavyWorld, age: f
     world.dispatch()
     # Its limit is a minute for its envelope and 25 for a start, and a minute of grace.
     began = world.services.now() - timedelta(minutes=24 + age)
-    put(world, f"{RunFolder('clean', 2, Host(1, 1)).attempts}{began:%Y%m%dT%H%M%S}-a1/journal-0.json", b"{}")
+    put(world, f"{RunFolder('clean', 2, Place(1, 1)).attempts}{began:%Y%m%dT%H%M%S}-a1/journal-0.json", b"{}")
     watch(world, 2, 4)
     assert world.emr.canceled == canceled
 
@@ -267,7 +267,7 @@ def test_10_the_watch_finds_a_commit_without_a_notification(world: HeavyWorld) -
     start_resident(world)
     arrive(world, "d")
     world.dispatch()
-    commit(world, 2, 1, Host(1, 1), event=False)
+    commit(world, 2, 1, Place(1, 1), event=False)
     watch(world, 2, 1)
     assert record(world, 2).state == "closed"
 
@@ -297,7 +297,7 @@ def test_10_a_returned_half_gets_a_job_run_of_its_own(world: HeavyWorld) -> None
     start_resident(world)
     arrive(world, "d", "e")
     world.dispatch()
-    folder = RunFolder("clean", 2, Host(1, 1))
+    folder = RunFolder("clean", 2, Place(1, 1))
     # Its driver died before any envelope was at work.
     journal = {"run_id": "r", "attempt": "a1", "sequence": 1, "updated_at": "", "parts": [], "stage": "starting"}
     put(world, f"{folder.attempts}20260101T000000-a1/journal-0.json", json.dumps(journal).encode())
@@ -313,7 +313,7 @@ def test_10_the_usage_is_on_record_for_the_resident_run_alone(world: HeavyWorld)
     start_resident(world)
     arrive(world, "d")
     world.dispatch()
-    commit(world, 2, 1, Host(1, 1))
+    commit(world, 2, 1, Place(1, 1))
     world.complete()
     world.emr.runs["run1"]["billedResourceUtilization"] = {"vCPUHour": 2.0}
     world.set_state("run1", "SUCCESS")

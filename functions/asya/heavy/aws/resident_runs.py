@@ -3,9 +3,9 @@
 Batch `k` of run `n` is the object `runs/{actor}/{n}/batches/{k}/manifest.json`. Dispatcher and driver write it only if it is
 absent, so one of them wins: the dispatcher with a copy of a manifest, or either with the mark that the run is closed.
 
-The item `HOST#{actor}` / `{number:010d}` of the pending table exists until the job run of a resident run has ended. The transaction
-that places a run counts the batch there, so no two dispatchers give one batch number to two runs, and none places a run
-twice. S3 then decides between the dispatcher and the driver: the manifest of a batch, or the mark that there will be none.
+The item `RESIDENT#{actor}` / `{number:010d}` of the pending table exists until the job run of a resident run has ended. The
+transaction that places a run counts the batch there, so no two dispatchers give one batch number to two runs, and none places a
+run twice. S3 then decides between the dispatcher and the driver: the manifest of a batch, or the mark that there will be none.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from botocore.exceptions import ClientError
 from asya.function.aws.conditional_writes import is_missing, put_if_absent
 from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Value
-from asya.heavy.aws.run_records import digits, host_key, run_key
+from asya.heavy.aws.run_records import digits, resident_key, run_key
 from asya.heavy.results import UNREADABLE
 from asya.heavy.run_formation import encode_manifest
-from asya.protocol.job_runs import Closed, CloseReason, Host, Manifest, Presence, RunFolder, presence_key
+from asya.protocol.job_runs import Closed, CloseReason, Manifest, Place, Presence, RunFolder, presence_key
 from asya.protocol.times import parse_time
 
 if TYPE_CHECKING:
@@ -48,22 +48,22 @@ class Batches:
         self._s3 = s3
         self._bucket = bucket
 
-    def fill(self, manifest: Manifest, host: Host) -> bool:
+    def fill(self, manifest: Manifest, place: Place) -> bool:
         """Gives a resident run its next batch; idempotent.
 
         Returns:
             False if the resident run takes no batch any more.
         """
-        folder = RunFolder(manifest.actor, manifest.number, host)
+        folder = RunFolder(manifest.actor, manifest.number, place)
         return self._create(folder, encode_manifest(manifest)) or self._run_in(folder) == manifest.number
 
-    def close(self, actor: str, host: Host, reason: CloseReason) -> bool:
+    def close(self, actor: str, place: Place, reason: CloseReason) -> bool:
         """Lets a resident run end in place of this batch; idempotent.
 
         Returns:
             False if it has the batch.
         """
-        folder = RunFolder(actor, 0, host)
+        folder = RunFolder(actor, 0, place)
         return self._create(folder, msgspec.json.encode(Closed(reason))) or not self._run_in(folder)
 
     def presence(self, actor: str, number: int, *, now: datetime) -> Presence | None:
@@ -116,12 +116,12 @@ class ResidentRun:
     is_closed: bool = False
 
     @property
-    def next(self) -> Host:
+    def next(self) -> Place:
         """The place of the next batch."""
-        return Host(self.number, self.batch + 1)
+        return Place(self.number, self.batch + 1)
 
 
-class Hosts:
+class Residents:
     """The resident runs of a mesh, and the places of their batches.
 
     Args:
@@ -140,47 +140,47 @@ class Hosts:
             "placed": run.batch,
             "expires_at": int((now + self._retention).timestamp()),
         }
-        self._table.write(put(host_key(run.actor, run.number), attributes).if_absent())
+        self._table.write(put(resident_key(run.actor, run.number), attributes).if_absent())
 
     def all(self, actor: str) -> list[ResidentRun]:
         """The resident runs of an actor, oldest first."""
-        items = self._table.query(in_partition(host_key(actor, 0).pk))
+        items = self._table.query(in_partition(resident_key(actor, 0).pk))
         return [_resident_run(actor, item) for item in items]
 
-    def place(self, actor: str, number: int, host: Host | None) -> bool:
+    def place(self, actor: str, number: int, place: Place | None) -> bool:
         """Decides which job run takes a formed run: a resident one, or one of its own for None.
 
         Returns:
             Whether this decision was made; False if there is one already, or the resident run has another batch or is gone.
         """
-        place = update(
+        placed = update(
             run_key(actor, digits(number)),
-            "SET host = :host, host_batch = :batch",
-            host=host.number if host else 0,
-            batch=host.batch if host else 0,
-        ).only_if("#state = :formed AND attribute_not_exists(host)", formed="formed")
-        if host is None:
-            return bool(self._table.transact([place]))
-        count = update(host_key(actor, host.number), "SET placed = :batch", batch=host.batch)
-        is_next = count.only_if("placed = :before AND attribute_not_exists(closed)", before=host.batch - 1)
-        return bool(self._table.transact([place, is_next]))
+            "SET place_run = :run, place_batch = :batch",
+            run=place.number if place else 0,
+            batch=place.batch if place else 0,
+        ).only_if("#state = :formed AND attribute_not_exists(place_run)", formed="formed")
+        if place is None:
+            return bool(self._table.transact([placed]))
+        count = update(resident_key(actor, place.number), "SET placed = :batch", batch=place.batch)
+        is_next = count.only_if("placed = :before AND attribute_not_exists(closed)", before=place.batch - 1)
+        return bool(self._table.transact([placed, is_next]))
 
-    def displace(self, actor: str, number: int, host: Host) -> None:
+    def displace(self, actor: str, number: int, place: Place) -> None:
         """Takes back the place of a run whose batch will never be, and closes the resident run; idempotent."""
-        take_back = update(run_key(actor, digits(number)), "REMOVE host, host_batch")
-        is_placed = "#state = :formed AND host = :host AND host_batch = :batch"
-        self._table.transact([take_back.only_if(is_placed, formed="formed", host=host.number, batch=host.batch)])
-        self.close(actor, host.number)
+        take_back = update(run_key(actor, digits(number)), "REMOVE place_run, place_batch")
+        is_placed = "#state = :formed AND place_run = :run AND place_batch = :batch"
+        self._table.transact([take_back.only_if(is_placed, formed="formed", run=place.number, batch=place.batch)])
+        self.close(actor, place.number)
 
     def close(self, actor: str, number: int) -> None:
         """Notes that a run takes no batch any more; idempotent."""
         self._table.write(
-            update(host_key(actor, number), "SET closed = :yes", yes=True).only_if("attribute_exists(pk)")
+            update(resident_key(actor, number), "SET closed = :yes", yes=True).only_if("attribute_exists(pk)")
         )
 
     def remove(self, actor: str, number: int) -> None:
         """Removes a run whose job run has ended; idempotent."""
-        self._table.write(delete(host_key(actor, number)))
+        self._table.write(delete(resident_key(actor, number)))
 
 
 def _resident_run(actor: str, item: Item) -> ResidentRun:
