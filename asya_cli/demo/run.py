@@ -87,7 +87,7 @@ class DemoCloud:
         from asya_local.steps import Steps
 
         # As on EMR, each run gets a process of its own. One starts in reserve while Lambda works.
-        workers = WorkerSettings(slots=1, spares=1, reuse=False)
+        workers = WorkerSettings(at_once=1, spares=1, reuse=False)
         up(
             MESH_FILE,
             self.state,

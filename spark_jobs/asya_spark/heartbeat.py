@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from asya_spark.calls.errors import lines_of_stages
 from asya_spark.clock import now_text, text_of
 from asya_spark.files import Files
-from asya_spark.journal import SLOTS, Partials
+from asya_spark.journal import COPIES, Partials
 
 TICK_SECONDS = 1.0
 TICKS_PER_HEARTBEAT = 3
@@ -47,7 +47,7 @@ class Heartbeat:
     def _write_heartbeat(self, number: int) -> None:
         described = self._describe()  # before its time, so that no stage has begun after it
         content = json.dumps({"at": now_text(), "beat": number, **described}).encode("ascii")
-        self._files.write(f"{self._folder}heartbeat-{number % SLOTS}.json", content)
+        self._files.write(f"{self._folder}heartbeat-{number % COPIES}.json", content)
 
     def _try(self, step: Callable[..., None], *arguments: int) -> None:
         try:

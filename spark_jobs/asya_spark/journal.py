@@ -63,7 +63,7 @@ class Partials:
             self._written += 1
 
 
-SLOTS = 2
+COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Part:
 class Journal:
     """Records the members at work, before they start, and the complete parts.
 
-    It writes two slots in turn, so one stays readable if the process fails during a write. Its errors lose their secrets.
+    It writes two copies in turn, so one stays readable if the process fails during a write. Its errors lose their secrets.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Journal:
         self.at_work, self.stage = tuple(at_work), stage
         self._sequence += 1
         self._write(
-            f"journal-{self._sequence % SLOTS}.json",
+            f"journal-{self._sequence % COPIES}.json",
             {
                 "sequence": self._sequence,
                 "updated_at": now_text(),

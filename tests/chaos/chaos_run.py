@@ -90,7 +90,7 @@ class ChaosRun:
         try:
             with self._fault_proxy() as (proxy, endpoint):
                 options = UpOptions(
-                    workers=WorkerSettings(slots=2, cores=1, reuse=True),
+                    workers=WorkerSettings(at_once=2, cores=1, reuse=True),
                     starts_per_second=2,
                     faults=emr_faults.MODULE,
                     aws_proxy=endpoint,

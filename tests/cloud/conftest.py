@@ -63,7 +63,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Ite
         example = example.replace(f": {folder}\n", f": {PROJECT / folder}\n")
     file.write_text(f"{example}\ntelemetry: {{otlp: {collector.base_url}}}\n")
     try:
-        up(file, state, UpOptions(workers=WorkerSettings(slots=2, reuse=True)))
+        up(file, state, UpOptions(workers=WorkerSettings(at_once=2, reuse=True)))
         yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)
@@ -123,7 +123,7 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
     state = tmp_path_factory.mktemp("heavy")
     (state / "secrets.env").write_text("".join(f"{name}={value}\n" for name, value in HEAVY_SECRETS.items()))
     options = UpOptions(
-        workers=WorkerSettings(slots=2, cores=1, reuse=True),
+        workers=WorkerSettings(at_once=2, cores=1, reuse=True),
         starts_per_second=1,
         start_burst=5,
         faults=emr_faults.MODULE,

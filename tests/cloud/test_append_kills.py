@@ -84,7 +84,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         starts_per_second=50,
         start_burst=50,
         application=ApplicationSettings(max_vcpu=64, max_memory_gb=512),
-        workers=WorkerSettings(slots=SLOTS, spares=SLOTS),
+        workers=WorkerSettings(at_once=SLOTS, spares=SLOTS),
     )
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
         yield running

@@ -45,7 +45,7 @@ CHUNK_SECONDS = 2.0
 RUN_SIZE = COUNT // 10
 FREE_RUNS, HELD_RUNS = 2, 2
 """The first job runs pass the gate; the next ones are at work during the deployment, as many as the mesh allows at once."""
-OPTIONS = UpOptions(workers=WorkerSettings(slots=HELD_RUNS, cores=1, reuse=True))
+OPTIONS = UpOptions(workers=WorkerSettings(at_once=HELD_RUNS, cores=1, reuse=True))
 END_SECONDS = 1200.0
 """How long the envelopes may take to end after the deployment; enough for a slow machine."""
 

@@ -27,7 +27,7 @@ time.sleep(float(sys.argv[2]))
 
 
 def test_each_run_has_its_own_process_and_none_survives_the_cleanup(tmp_path: Path) -> None:
-    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=1))) as cloud:
+    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(at_once=1, spares=1))) as cloud:
         first = cloud.wait(cloud.start(PIDS, f"s3://{BUCKET}/data/first", "0", name="first"))
         assert first["state"] == "SUCCESS", first["stateDetails"]
         assert "data/first/part-00000" in cloud.keys("data/first/")

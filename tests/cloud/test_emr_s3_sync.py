@@ -86,7 +86,9 @@ boto3.client("s3").put_object(Bucket=sys.argv[1], Key="data/refused", Body=b"ref
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
     application = ApplicationSettings(max_vcpu=64, max_memory_gb=512)
-    options = ServerOptions(starts_per_second=50, application=application, workers=WorkerSettings(slots=1, reuse=True))
+    options = ServerOptions(
+        starts_per_second=50, application=application, workers=WorkerSettings(at_once=1, reuse=True)
+    )
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
         yield running
 

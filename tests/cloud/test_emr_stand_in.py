@@ -36,7 +36,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         starts_per_second=50,
         start_burst=50,
         application=ApplicationSettings(max_vcpu=64, max_memory_gb=512),
-        workers=WorkerSettings(slots=2, reuse=True),
+        workers=WorkerSettings(at_once=2, reuse=True),
         faults=emr_faults.MODULE,
     )
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:

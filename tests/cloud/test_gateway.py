@@ -191,19 +191,19 @@ def test_the_sweep_stores_the_end_of_an_overdue_task(gateway: DeployedCloud, ope
 def test_13_waits_a_caller_waits_in_three_calls_and_not_in_a_fourth(
     alice: ApiCaller, operator: ApiCaller, gateway: DeployedCloud
 ) -> None:
-    """The mesh file says `waits_per_caller: 3`."""
+    """The mesh file says `long_polls_per_caller: 3`."""
     signal = f"go/{uuid4()}"
     request = {"name": "rest", "arguments": {"until": signal}}
     with environment().threads(4) as pool:
         calls = [pool.submit(alice.call, "POST", "/tools/call", request) for _ in range(4)]
         refused = next(as_completed(calls))
         status, content = refused.result()
-        assert (status, content["error"]["code"]) == (429, "too_many_waits")
+        assert (status, content["error"]["code"]) == (429, "too_many_long_polls")
         # Another caller waits all the same.
         assert operator.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})[0] in (200, 202)
         gateway.mesh.upload(signal, b"now")
         answers = [call.result() for call in calls if call is not refused]
     assert all(status in (200, 202) for status, _ in answers)
     assert len({content["id"] for _, content in answers}) == 3
-    # Their slots are free again.
+    # Their permits are free again.
     assert alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})[0] in (200, 202)

@@ -352,9 +352,9 @@ def test_the_files_of_a_cloud_are_its_owners(cloud: StandIn) -> None:
 def test_a_stranger_is_told_in_the_format_of_the_service(cloud: StandIn) -> None:
     wrong = AccessKey(cloud.root.access_key, "wrong")
     calls = {"s3": "list_buckets", "iam": "list_users", "sqs": "list_queues", "sts": "get_caller_identity"}
-    for service, operation in calls.items():
+    for service, action in calls.items():
         with pytest.raises(ClientError) as error:
-            getattr(cloud.client(service, wrong), operation)()
+            getattr(cloud.client(service, wrong), action)()
         assert error.value.response["Error"]["Code"] in ("SignatureDoesNotMatch", "InvalidSignatureException")
     with pytest.raises(ClientError, match="UnrecognizedClientException"):
         cloud.client("dynamodb", AccessKey("test", "test")).list_tables()

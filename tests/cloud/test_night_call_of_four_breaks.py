@@ -135,7 +135,7 @@ class Night:
         return {self.bug, self.delivery, self.labels}
 
 
-OPTIONS = UpOptions(workers=WorkerSettings(slots=1, cores=1, reuse=True))
+OPTIONS = UpOptions(workers=WorkerSettings(at_once=1, cores=1, reuse=True))
 
 
 @pytest.fixture(scope="module")

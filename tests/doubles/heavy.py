@@ -88,13 +88,13 @@ class EmrApi:
         self._check_known(jobRunId, "CancelJobRun")
         self.canceled.append(jobRunId)
 
-    def get_paginator(self, _operation: str) -> Any:
+    def get_paginator(self, _action: str) -> Any:
         runs = [{"id": job_run_id, "name": run["name"]} for job_run_id, run in self.runs.items()]
         return SimpleNamespace(paginate=lambda **_: [{"jobRuns": runs}])
 
-    def _check_known(self, job_run_id: str, operation: str) -> None:
+    def _check_known(self, job_run_id: str, action: str) -> None:
         if job_run_id in self.forgotten or job_run_id not in self.runs:
-            raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no such run"}}, operation)
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no such run"}}, action)
 
 
 @dataclass

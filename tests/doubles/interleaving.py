@@ -77,20 +77,20 @@ class SteppedClient:
     """A client whose calls of some operations are steps of the program that makes them.
 
     Attributes:
-        is_step: whether a call is a step, by operation and request.
+        is_step: whether a call is a step, by action and request.
     """
 
     client: Any
     is_step: Callable[[str, dict[str, Any]], bool]
 
-    def __getattr__(self, operation: str) -> Any:
-        real = getattr(self.client, operation)
+    def __getattr__(self, action: str) -> Any:
+        real = getattr(self.client, action)
         program = _current.program
         if program is None or not inspect.ismethod(real):
             return real
 
         def call(*args: Any, **request: Any) -> Any:
-            if not self.is_step(operation, request):
+            if not self.is_step(action, request):
                 return real(*args, **request)
             return program.step(lambda: real(*args, **request))
 

@@ -59,8 +59,8 @@ class Outside:
             return member
         return lambda **request: self.kit.cloud.perform(lambda: member(**request))
 
-    def get_paginator(self, operation: str) -> Pages:
-        return Pages(self, operation)
+    def get_paginator(self, action: str) -> Pages:
+        return Pages(self, action)
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Pages:
     """A paginator with one page."""
 
     client: Outside
-    operation: str
+    action: str
 
     def paginate(self, **request: Any) -> list[dict[str, Any]]:
-        return [getattr(self.client, self.operation)(**request)]
+        return [getattr(self.client, self.action)(**request)]
 
 
 class KitSqs(SqsClient):

@@ -115,7 +115,7 @@ class Logs:
             ]
         }
 
-    def get_paginator(self, _operation: str) -> Any:
+    def get_paginator(self, _action: str) -> Any:
         return SimpleNamespace(paginate=lambda **request: (self.filter_log_events(**request) for _ in range(1)))
 
 

@@ -84,13 +84,13 @@ def test_a_large_envelope_is_read_from_its_own_object_and_the_context_tells_of_i
 def test_the_journal_names_the_member_at_work_before_it_starts(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "none"}] * 3)
 
-    slots = []
-    for slot in range(2):
-        with open(f"{done.attempt}journal-{slot}.json", "rb") as file:
-            slots.append(msgspec.json.decode(file.read(), type=Journal))
+    copies = []
+    for copy in range(2):
+        with open(f"{done.attempt}journal-{copy}.json", "rb") as file:
+            copies.append(msgspec.json.decode(file.read(), type=Journal))
     # first the start, then the three members, then no member
-    assert {(journal.sequence, journal.at_work) for journal in slots} == {(4, (2,)), (5, ())}
-    assert {journal.stage for journal in slots} == {"working"}
+    assert {(journal.sequence, journal.at_work) for journal in copies} == {(4, (2,)), (5, ())}
+    assert {journal.stage for journal in copies} == {"working"}
 
 
 def test_parts_hold_whole_envelopes_in_order(spark, tmp_path, monkeypatch):

@@ -182,7 +182,7 @@ export interface FailureList {
   next_cursor?: string;
 }
 
-/** A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts. */
+/** A heartbeat, as `asya_spark` writes it. Of two copies the higher `beat` counts. */
 export interface HeartbeatRecord {
   at: string;
   beat: number;

@@ -51,13 +51,11 @@ def is_recorded(context: TraceContext, share: float) -> bool:
     return context.is_sampled and int(context.trace_id[_RANDOM_DIGITS:], 16) < share * _ALL
 
 
-def hop_span(
-    hop: Hop, operation: str, started_at: datetime, ended_at: datetime, error: str | None = None
-) -> Span | None:
+def hop_span(hop: Hop, action: str, started_at: datetime, ended_at: datetime, error: str | None = None) -> Span | None:
     """The span of a hop; None for an envelope without a trace.
 
     Args:
-        operation: what the hop did, such as `process`.
+        action: what the hop did, such as `process`.
         error: the type of the error that ended the hop.
     """
     context = envelope_context(hop.envelope)
@@ -67,7 +65,7 @@ def hop_span(
         context=context,
         parent_id=hop.parent_span,
         service=hop.actor,
-        name=f"{operation} {hop.actor}",
+        name=f"{action} {hop.actor}",
         started_at=started_at,
         ended_at=ended_at,
         error=error,

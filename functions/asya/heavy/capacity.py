@@ -6,7 +6,7 @@ A run without capacity is one of four cases:
 - EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.heavy.lambdas.result_routing` makes its members
   pending again. A driver that waited for its first executor was billed, so only so many runs may end that way.
 - The previous run of the actor still waits: the dispatcher forms no further one that is not full.
-- The application belongs to others, and all slots of the mesh are taken: `asya.heavy.aws.start_limits`.
+- The application belongs to others, and all permits of the mesh are taken: `asya.heavy.aws.start_limits`.
 
 How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark_capacity`).
 """

@@ -53,7 +53,7 @@ ErrorCode = Literal[
     "too_large",
     "too_many_generations",
     "too_many_replays",
-    "too_many_waits",
+    "too_many_long_polls",
     "unauthorized",
     "unavailable",
     "unknown_actor",

@@ -169,7 +169,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of an attempt, for the case that its process dies. Of two slots the higher `sequence` counts.
+    """The progress of an attempt, for the case that its process dies. Of two copies the higher `sequence` counts.
 
     Attributes:
         at_work: the indexes of the members that user code processes.

@@ -292,9 +292,9 @@ class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of the gateway that the mesh file and the table have alike."""
 
     max_body: Annotated[int, Form("bytes")] = 256 * 1024
-    waits: Annotated[int, Meta(ge=1, le=1000)] = 50
+    long_polls: Annotated[int, Meta(ge=1, le=1000)] = 50
     """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
-    waits_per_caller: Annotated[int, Meta(ge=1, le=1000)] = 10
+    long_polls_per_caller: Annotated[int, Meta(ge=1, le=1000)] = 10
     """The calls of one caller that may wait at once."""
     foreign_gateways: tuple[Annotated[str, Form("host")], ...] = ()
     """The hosts of gateways of other meshes, which reports on envelopes of theirs may go to."""

@@ -54,7 +54,7 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts.
+    """A heartbeat, as `asya_spark` writes it. Of two copies the higher `beat` counts.
 
     Attributes:
         at_work: the indexes of the members at work.

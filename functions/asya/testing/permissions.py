@@ -117,7 +117,7 @@ class Guarded:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.client, name)
         if name == "get_paginator":
-            return lambda operation: _Pages(self, found(operation), operation)
+            return lambda name: _Pages(self, found(name), name)
         if not callable(found) or name == "exceptions":
             return found
 
@@ -136,11 +136,11 @@ class Guarded:
 class _Pages:
     guard: Guarded
     pages: Any
-    operation: str
+    call: str
 
     def paginate(self, **arguments: Any) -> Iterator[dict[str, Any]]:
         """Yield pages."""
-        self.guard.check(self.operation, arguments)
+        self.guard.check(self.call, arguments)
         yield from self.pages.paginate(**arguments)
 
 

@@ -13,21 +13,21 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 8, 16, 28  # margins around the plot
 
 
 class Frame(NamedTuple):
-    """The plot's coordinates: `slots` places from left to right, values from `low` to `high` upwards."""
+    """The plot's coordinates: `columns` places from left to right, values from `low` to `high` upwards."""
 
-    slots: int
+    columns: int
     low: float
     high: float
     width: int = WIDTH
 
     @property
-    def slot(self) -> float:
-        """The width of one slot."""
-        return (self.width - LEFT - RIGHT) / max(self.slots, 1)
+    def column(self) -> float:
+        """The width of one column."""
+        return (self.width - LEFT - RIGHT) / max(self.columns, 1)
 
     def x(self, place: float) -> float:
-        """The horizontal position of a place, counted in slots."""
-        return LEFT + place * self.slot
+        """The horizontal position of a place, counted in columns."""
+        return LEFT + place * self.column
 
     def y(self, value: float) -> float:
         """The vertical position of a value."""
@@ -45,7 +45,7 @@ def columns(labels: Sequence[str], series: dict[str, Values]) -> str:
                     top, base = sorted((frame.y(value), frame.y(0)))
                     left = frame.x(place + 0.12 + number * width)
                     yield (
-                        f'<rect class="fill-{number}" x="{left:.1f}" y="{top:.1f}" width="{frame.slot * width - 1:.1f}" '
+                        f'<rect class="fill-{number}" x="{left:.1f}" y="{top:.1f}" width="{frame.column * width - 1:.1f}" '
                         f'height="{base - top:.1f}" rx="2">{_hint(labels[place], name, value)}</rect>'
                     )
 
@@ -77,7 +77,7 @@ def multiples(labels: Sequence[str], series: dict[str, Values]) -> str:
     for number, (name, values) in enumerate(series.items()):
         bars = "".join(
             f'<rect class="fill-{number % 6}" x="{frame.x(place + 0.15):.1f}" y="{min(frame.y(value), frame.y(0)):.1f}" '
-            f'width="{frame.slot * 0.7:.1f}" height="{abs(frame.y(value) - frame.y(0)):.1f}" rx="1.5">'
+            f'width="{frame.column * 0.7:.1f}" height="{abs(frame.y(value) - frame.y(0)):.1f}" rx="1.5">'
             f"{_hint(labels[place], name, value)}</rect>"
             for place, value in enumerate(values)
             if value is not None

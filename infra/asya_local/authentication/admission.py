@@ -31,7 +31,7 @@ SNAPSHOT_PATH = "/_local/snapshot"
 """Of MiniStack's process: saves its state."""
 
 _HOST = re.compile(r"(127\.0\.0\.1|([a-z0-9-]+\.)*localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
-_CALLBACK = re.compile(r"/_ministack/cfn-(response|signal)/[A-Za-z0-9_-]{16,}")
+_CLOUDFORMATION_ANSWER = re.compile(r"/_ministack/cfn-(response|signal)/[A-Za-z0-9_-]{16,}")
 """Custom resources answer here. The rest of the path is random, and known to the function alone."""
 _API_PATH = "/_aws/execute-api/"
 LARGEST_API_BODY = 10 * 1024 * 1024
@@ -71,7 +71,7 @@ def admit(call: HttpCall, path: str, secret: str, *, is_api: bool = False) -> En
     if refusal := refuse_foreign(call, is_api=is_api):
         return refusal
     if any(_is_internal(each) for each in _readings(path)):
-        if call.method == "PUT" and _CALLBACK.fullmatch(path) and path == call.raw_path:
+        if call.method == "PUT" and _CLOUDFORMATION_ANSWER.fullmatch(path) and path == call.raw_path:
             return Entry.NONE
         return Entry.SECRET if has_secret(call, secret) else refuse_internal(path)
     try:

@@ -1,6 +1,6 @@
 """Schedules runs: queues them, starts them when they fit, and cancels them at their timeout.
 
-An idle run, whose job waits for its next work, needs no slot of this machine.
+An idle run, whose job waits for its next work, counts as none at work.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Scheduler:
         self._idle.observe(self._sampled_at, used)
 
     def _at_work(self) -> int:
-        """Return the number of runs that hold a slot: all with a driver but idle ones."""
+        """Return the number of runs that are at work: all with a driver but idle ones."""
         return sum(not self._idle.is_idle(run_id) for run_id in self._runners)
 
     def _advance(self) -> None:
@@ -217,7 +217,7 @@ class Scheduler:
         return timedelta(minutes=self._registry.application(run.application_id).settings.queue_timeout_minutes)
 
     def _start(self, run: JobRun) -> None:
-        if self._at_work() >= self._settings.workers.slots:
+        if self._at_work() >= self._settings.workers.at_once:
             return
         executors = ExecutorFaults(self._faults.executor_delay(), self._faults.executor_loss())
         runner = self._runners[run.run_id] = Runner(self._settings, self._iam, self._drivers, run, executors)

@@ -28,7 +28,7 @@ class ApplicationSettings:
 class WorkerSettings:
     """How job runs become processes."""
 
-    slots: int = 2
+    at_once: int = 2
     """The maximum of runs at work at once; more wait in SCHEDULED. An idle run, which uses hardly any CPU, does not count."""
     cores: int = 2
     """The cores of each run: Spark's `local[n]`."""

@@ -12,7 +12,7 @@ from asya.capabilities.triggers.aws.queue_senders import SlotSender
 from asya.capabilities.triggers.lambdas import starts, triggers
 from asya.capabilities.triggers.lanes import Lane
 from asya.capabilities.triggers.operators import backfill
-from asya.heavy.aws.start_limits import RunSlot, RunSlots
+from asya.heavy.aws.start_limits import RunPermit, RunPermits
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts import idempotency
 from asya.tasks.starts.aws import idempotency_keys
@@ -47,9 +47,9 @@ def _forget_that_it_may_be_sent(real: Any, stored: StoredKey, digest: str, now: 
     return replace(outcome, may_be_sent=False) if isinstance(outcome, KeyClaim) else outcome
 
 
-def _give_back_any(real: Any, self: RunSlots, slot: RunSlot) -> None:
+def _give_back_any(real: Any, self: RunPermits, permit: RunPermit) -> None:
     for take in range(9):
-        real(self, RunSlot(slot.run_id, take))
+        real(self, RunPermit(permit.run_id, take))
 
 
 def _release_any(real: Any, self: FanInSets, set_id: str, *, until: float) -> None:
@@ -99,9 +99,9 @@ MISTAKES = (
         f"{_STARTS}::test_a_claim_outlives_each_function_that_starts_tasks",
     ),
     found_by(
-        "gives back the slot of a run that another process has taken",
-        wrap(RunSlots, "give_back", _give_back_any),
-        "unit/asya/heavy/aws/test_start_limits_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
+        "gives back the permit of a run that another process has taken",
+        wrap(RunPermits, "give_back", _give_back_any),
+        "unit/asya/heavy/aws/test_start_limits_run_permits.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
     ),
     found_by(
         "releases the lease that another process has on a set",

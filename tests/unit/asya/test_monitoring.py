@@ -102,7 +102,7 @@ def test_the_numbers_of_actors_are_of_declared_metrics() -> None:
     asked: list[tuple[str, str, frozenset[str]]] = []
 
     class CloudWatch:
-        def get_paginator(self, _operation: str) -> "CloudWatch":
+        def get_paginator(self, _action: str) -> "CloudWatch":
             return self
 
         def paginate(self, **request: Any) -> list[dict[str, Any]]:

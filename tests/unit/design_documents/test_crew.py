@@ -83,7 +83,7 @@ def test_the_object_is_the_complete_envelope_formatted(pipeline: MakePipeline) -
 def test_an_upload_that_fails_does_not_keep_the_end_from_being_told(pipeline: MakePipeline) -> None:
     """Stricter than the document: it is told and logged, and the message stays until it has been written."""
     ran = pipeline()
-    ran.world.s3.fails = lambda operation, key: operation == "put"
+    ran.world.s3.fails = lambda action, key: action == "put"
     with pytest.raises(NotAcknowledgedError, match="stays on the queue of x-sink"):
         ran.send("x-sink", ended("succeeded", route={"prev": ["a"], "curr": "", "next": []}))
     assert [event.status for event in ran.world.gateway.events] == ["succeeded"]

@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from asya.capabilities.a2a.types import A2ATask, ArtifactUpdate, MessagePart, StatusUpdate, WrappedResult
 
-Operation = Literal[
+Method = Literal[
     "send",
     "stream",
     "get",
@@ -32,7 +32,7 @@ STATES = {
     "unknown": "TASK_STATE_UNSPECIFIED",
 }
 """The state for each status of a task, `unknown` included."""
-METHODS: dict[str, Operation] = {
+METHODS: dict[str, Method] = {
     "SendMessage": "send",
     "SendStreamingMessage": "stream",
     "GetTask": "get",
@@ -45,7 +45,7 @@ METHODS: dict[str, Operation] = {
     "DeleteTaskPushNotificationConfig": "delete_push",
     "GetExtendedAgentCard": "extended_card",
 }
-"""The operation of each method."""
+"""The method of the latest version that each name means."""
 _JSON = "application/json"
 
 

@@ -86,8 +86,8 @@ class SetState:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait for more slices."""
+class Incomplete:
+    """The set waits for more slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Fail:
     slice_index: int | None = None
 
 
-SetAction = Wait | Merge | Fail
+SetAction = Incomplete | Merge | Fail
 
 
 def decide(state: SetState, rule: FanIn, *, now: datetime) -> SetAction:
@@ -130,7 +130,7 @@ def decide(state: SetState, rule: FanIn, *, now: datetime) -> SetAction:
     if now < state.due_at:
         if state.has_origin and lost == missing:
             return Merge(tuple(sorted(missing)))
-        return Wait()
+        return Incomplete()
     can_merge = state.has_origin and _tolerates(len(missing), state, rule)
     return Merge(tuple(sorted(missing))) if can_merge else _timeout(state)
 

@@ -32,7 +32,7 @@ from asya.capabilities.mcp.types import (
 from asya.capabilities.pauses.resume_input import InvalidInputError
 from asya.function.lambdas.environment import Environment
 from asya.gateway.access import Caller
-from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -102,7 +102,7 @@ class McpCalls:
         """
         if not _waits(call):
             return self._answer(call, now)
-        with self.calls.slots.hold(call.caller.principal, now):
+        with self.calls.permits.hold(call.caller.principal, now):
             return self._answer(call, now)
 
     def _answer(self, call: ToolCall, now: datetime) -> CallResult:
@@ -194,13 +194,13 @@ class McpCancellation:
 
     starter: TaskStarter
     cancels: CancelRoutes
-    slots: WaitSlots
+    permits: LongPollPermits
     environment: Environment
 
     def cancel(self, key: str, caller: Caller, now: datetime) -> None:
         """Cancel the task that an idempotency key started; a key without a task has no effect.
 
-        Only the wait for a request on its way takes slots: a caller without a free one may still cancel a call.
+        Only the wait for a request on its way takes permits: a caller without a free one may still cancel a call.
 
         Raises:
             ApiError: 503 if the request to stop its job runs could not be sent; 429 if no call may wait.
@@ -208,7 +208,7 @@ class McpCancellation:
         """
         if self._try_cancel(key, caller, now):
             return
-        with self.slots.hold(caller.principal, now):
+        with self.permits.hold(caller.principal, now):
             deadline = self.environment.monotonic() + WAIT_SECONDS
             while self.environment.monotonic() < deadline:
                 self.environment.sleep(_POLL_SECONDS)

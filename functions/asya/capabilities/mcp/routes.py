@@ -323,7 +323,7 @@ def build_mcp(
         access=access,
         origins=origins,
         calls=McpCalls(tool_calls, tasks, cancels, resumes),
-        cancels=McpCancellation(starter, cancels, tool_calls.slots, own.environment),
+        cancels=McpCancellation(starter, cancels, tool_calls.permits, own.environment),
         new_id=own.new_id,
         warn=own.warn,
     )

@@ -52,7 +52,7 @@ class ClaimCheck:
     def offload(self, delivery: Delivery) -> Delivery:
         """Store the payload of a delivery if SQS would refuse the message; otherwise return the delivery unchanged.
 
-        The key derives from the content, so this operation is idempotent. An envelope that is too large even without its
+        The key derives from the content, so a second call changes nothing. An envelope that is too large even without its
         payload goes to x-sump instead.
 
         Raises:

@@ -56,7 +56,7 @@ def is_precondition_failure(error: ClientError) -> bool:
 
 
 def is_write_conflict(error: ClientError) -> bool:
-    """Whether S3 refused a conditional write because another operation on the object was at work: write again."""
+    """Whether S3 refused a conditional write because another write of the object was at work: write again."""
     return error.response["Error"]["Code"] in ("ConditionalRequestConflict", "409")
 
 

@@ -243,12 +243,12 @@ class ServiceHealth:
             self._unnoted.setdefault(outage.service, outage)
 
 
-def observe(client: Any, service: str, health: ServiceHealth, *operations: str) -> None:
+def observe(client: Any, service: str, health: ServiceHealth, *actions: str) -> None:
     """Let the calls of a client ask for, and tell, the health of its service.
 
     Args:
         client: the client of boto3.
-        operations: the operations; none for all of the client's.
+        actions: the actions; none for all of the client's.
     """
 
     def before(**_: Any) -> None:
@@ -268,8 +268,8 @@ def observe(client: Any, service: str, health: ServiceHealth, *operations: str) 
             health.failed(service, cause_of(exception))
 
     name = client.meta.service_model.service_id.hyphenize()
-    for operation in operations or ("",):
-        suffix = f"{name}.{operation}" if operation else name
+    for action in actions or ("",):
+        suffix = f"{name}.{action}" if action else name
         client.meta.events.register(f"before-call.{suffix}", before)
         client.meta.events.register(f"after-call.{suffix}", after)
         client.meta.events.register(f"after-call-error.{suffix}", failed)

@@ -72,10 +72,10 @@ class CallbackRoutes:
             return Response(200, Resumed(id=callback.task_id), page.HEADERS)
         return _html(200, page.message_page("Thank you", "Your answer was taken, and the task goes on."))
 
-    def _answer(self, request: Request, now: datetime, operation: Callable[[Request, datetime], Response]) -> Response:
+    def _answer(self, request: Request, now: datetime, responder: Callable[[Request, datetime], Response]) -> Response:
         """Every answer has the headers of the page, and no error tells more than the link does."""
         try:
-            return operation(request, now)
+            return responder(request, now)
         except ApiError as error:
             # The other errors of a resume name the task, and what is wrong with its envelope.
             known = {404: _UNKNOWN, 409: _OVER}.get(error.status, error if error.status in (400, 413) else _UNAVAILABLE)

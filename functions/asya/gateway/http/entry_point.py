@@ -14,7 +14,7 @@ from asya.function.aws.settings import Settings, load_settings
 from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
 from asya.gateway.call_table import calls_of
-from asya.gateway.http.router import HttpOperation, HttpRoute, Request, Response, answer, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Responder, Response, answer, required_identity
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 
@@ -45,23 +45,23 @@ def routes_of(
     return tuple(HttpRoute(call, _with_rights(call, access, _handler(call, by_class))) for call in calls)
 
 
-def _handler(call: ApiCall, by_class: dict[str, object]) -> HttpOperation:
+def _handler(call: ApiCall, by_class: dict[str, object]) -> Responder:
     name, _, method = call.handler.rpartition(".")
     if name not in by_class:
         raise LookupError(f"{call.route}: nothing answers it; build {name} for {call.function}")
-    operation: HttpOperation = getattr(by_class[name], method)
-    return operation
+    responder: Responder = getattr(by_class[name], method)
+    return responder
 
 
-def _with_rights(call: ApiCall, access: AccessRules, operation: HttpOperation) -> HttpOperation:
+def _with_rights(call: ApiCall, access: AccessRules, responder: Responder) -> Responder:
     if call.is_public:
-        return operation
+        return responder
 
     def check(request: Request, now: datetime) -> Response:
         caller = access.caller(required_identity(request))
         if call.rights == "operators" and not caller.is_operator:
             raise ApiError(403, "forbidden", "only operators may make this call")
-        return operation(request, now)
+        return responder(request, now)
 
     return check
 

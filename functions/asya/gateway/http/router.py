@@ -1,4 +1,4 @@
-"""Routes API Gateway events to operations and renders JSON responses; errors have a code (`protocol §13`).
+"""Routes API Gateway events to the methods that answer them, and renders JSON responses; errors have a code (`protocol §13`).
 
 The texts of AWS errors name accounts, ARNs and keys. They stand in the log, under the id of the request.
 """
@@ -114,16 +114,16 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-HttpOperation = Callable[[Request, datetime], Response]
+Responder = Callable[[Request, datetime], Response]
 """Answers a request at a point in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A call with the operation that answers it."""
+    """A call with the function that answers it."""
 
     call: ApiCall
-    operation: HttpOperation
+    responder: Responder
 
 
 def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], now: datetime, log: Logger) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _dispatch(event: _Event, routes: Sequence[HttpRoute], now: datetime) -> Resp
     matches = [route for route in routes if route.call.parameters(path) is not None]
     for route in sorted(matches, key=lambda each: each.call.variables):
         if route.call.method == http.method:
-            return route.operation(_request(event, path, route.call), now)
+            return route.responder(_request(event, path, route.call), now)
     if matches:
         allowed = ", ".join(sorted({route.call.method for route in matches}))
         response = _error(405, "method_not_allowed", f"{path} accepts {allowed}, not {http.method}")

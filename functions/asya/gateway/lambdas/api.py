@@ -22,7 +22,7 @@ from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Delivery
 from asya.function.spans import submission_span
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.entry_point import HttpServices, routes_of
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response
@@ -98,8 +98,8 @@ class ApiParts:
         self.admission = build_admission(own)
         self.cancels = CancelRoutes(build_task_cancels(own, stored), self.access)
         self.resumes = ResumeRoutes(self.mesh, self.tasks, self.access, build_releases(own, self.tasks))
-        slots = WaitSlots(Table(self._client, self._table), self.mesh.gateway, own.environment, self.warn)
-        self.calls = ToolCalls(self.mesh, self.tasks, self.starter, slots, own.environment, own.new_id)
+        permits = LongPollPermits(Table(self._client, self._table), self.mesh.gateway, own.environment, self.warn)
+        self.calls = ToolCalls(self.mesh, self.tasks, self.starter, permits, own.environment, own.new_id)
 
     @cached_property
     def keys(self) -> TokenKeys:

@@ -129,7 +129,7 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
     paths: dict[str, Schema] = {}
     for call in calls:
         if not takes_tokens or call.is_for_tokens(groups):
-            paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, scheme)
+            paths.setdefault(call.path, {})[call.method.lower()] = _entry(call, scheme)
     return {
         "openapi": "3.1.0",
         "info": {"title": f"The gateway of the mesh {mesh.namespace}", "version": "1"},
@@ -156,7 +156,7 @@ def _schemas(types: Iterable[type]) -> Schema:
     return msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)[1]
 
 
-def _operation(call: ApiCall, scheme: str) -> Schema:
+def _entry(call: ApiCall, scheme: str) -> Schema:
     access_errors = {403} | ({401} if scheme == "jwt" else set())
     errors = {*call.errors, 500, 503} | (set() if call.is_public else access_errors)
     parameters = [
@@ -167,7 +167,7 @@ def _operation(call: ApiCall, scheme: str) -> Schema:
         *(_parameter(name, "query", schema) for name, schema in call.query.items()),
         *(_parameter(name, "header", schema) for name, schema in call.headers.items()),
     ]
-    operation: Schema = {
+    entry: Schema = {
         "operationId": re.sub(r"\W+", "_", call.route).strip("_"),
         "summary": call.summary,
         "parameters": parameters,
@@ -184,8 +184,8 @@ def _operation(call: ApiCall, scheme: str) -> Schema:
     if call.body is not None:
         is_json = call.body is not bytes
         content = {"application/json": {"schema": _schema(call.body)}} if is_json else {_BYTES: {}}
-        operation["requestBody"] = {"required": call.needs_body, "content": content}
-    return operation
+        entry["requestBody"] = {"required": call.needs_body, "content": content}
+    return entry
 
 
 def _parameter(name: str, location: str, parameter: Schema) -> Schema:

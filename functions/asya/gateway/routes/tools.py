@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from asya.function.lambdas.environment import Environment
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, preferred_wait, required_identity
 from asya.protocol.errors import ErrorInfo
@@ -40,14 +40,14 @@ class ToolCalls:
     """Starts tasks on the routes of tools, and waits for them.
 
     Attributes:
-        slots: bound the calls that wait; a call holds its slots from before the start of its task until its answer.
+        permits: bound the calls that wait; a call holds its permits from before the start of its task until its answer.
         new_id: creates the id of a task.
     """
 
     mesh: MeshTable
     tasks: Tasks
     starter: TaskStarter
-    slots: WaitSlots
+    permits: LongPollPermits
     environment: Environment
     new_id: Callable[[], str]
 
@@ -153,7 +153,7 @@ class ToolRoutes:
     def call(self, request: Request, now: datetime) -> Response:
         """`POST /tools/call`: 200 with the result, or 202 if the task is still running or paused.
 
-        A call with `Prefer: wait=0` does not wait, so it needs no slot.
+        A call with `Prefer: wait=0` does not wait, so it needs no permit.
         """
         caller = self.access.caller(required_identity(request))
         check_size(request, self.calls.mesh.gateway.max_body)
@@ -162,7 +162,7 @@ class ToolRoutes:
         origin = self.origins.of(request)
         invocation = read_invocation(request.text)
         wait = preferred_wait(request)
-        with nullcontext() if wait == 0 else self.calls.slots.hold(caller.principal, now):
+        with nullcontext() if wait == 0 else self.calls.permits.hold(caller.principal, now):
             task_id = self.calls.start(invocation, caller.principal, origin, now, key)
             task = self.calls.wait(task_id, now, wait_seconds(wait))
         answer = ToolAnswer(

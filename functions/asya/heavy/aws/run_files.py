@@ -127,7 +127,7 @@ class _Digested:
         return self._hash.hexdigest()
 
 
-_JOURNAL_SLOTS = 2
+_JOURNAL_COPIES = 2
 
 
 Kind = TypeVar("Kind", Commit, Journal, ErrorInfo)
@@ -232,10 +232,10 @@ class RunResults:
         return self._read_file(self._folder(run, attempt) + COMMIT_FILE, Commit)
 
     def journal(self, run: RunFolder, attempt: str) -> Journal | None:
-        """The journal of an attempt: the readable slot with the higher sequence."""
+        """The journal of an attempt: the readable copy with the higher sequence."""
         folder = self._folder(run, attempt)
-        slots = [self._read_file(f"{folder}journal-{slot}.json", Journal) for slot in range(_JOURNAL_SLOTS)]
-        return max((slot for slot in slots if slot), key=lambda journal: journal.sequence, default=None)
+        copies = [self._read_file(f"{folder}journal-{copy}.json", Journal) for copy in range(_JOURNAL_COPIES)]
+        return max((copy for copy in copies if copy), key=lambda journal: journal.sequence, default=None)
 
     def lines(self, run: RunFolder, attempt: str, part: ResultPart) -> Iterator[bytes]:
         """Streams the lines of a part.
@@ -299,7 +299,7 @@ def _committed(attempt: str, commit: Commit, members: int) -> RunOutput:
     return RunOutput("commit", attempt, parts, error=commit.error, unreached=commit.unreached)
 
 
-_SLOTS = 2
+_COPIES = 2
 _heartbeat_decoder = msgspec.json.Decoder(HeartbeatRecord)
 _partial_decoder = msgspec.json.Decoder(JobPartial)
 
@@ -314,12 +314,12 @@ class Heartbeats:
     def latest(self, run: RunFolder, attempt: str) -> HeartbeatRecord | None:
         """The latest heartbeat of an attempt."""
         heartbeats = []
-        for slot in range(_SLOTS):
-            content = self._read(f"{run.attempts}{attempt}/heartbeat-{slot}.json")
+        for copy in range(_COPIES):
+            content = self._read(f"{run.attempts}{attempt}/heartbeat-{copy}.json")
             try:
                 heartbeats += [_heartbeat_decoder.decode(content)] if content else []
             except UNREADABLE:
-                continue  # the driver failed during the write; the other slot is complete
+                continue  # the driver failed during the write; the other copy is complete
         return max(heartbeats, key=lambda heartbeat: heartbeat.beat, default=None)
 
     def partials(self, run: RunFolder, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:

@@ -1,13 +1,13 @@
-"""What limits the starts of job runs, shared by all dispatchers of a mesh: slots, and a rate (`protocol §10`).
+"""What limits the starts of job runs, shared by all dispatchers of a mesh: permits, and a rate (`protocol §10`).
 
 An application of the mesh's own has a limit, and EMR Serverless queues further runs in the order of their arrival. The mesh
 cannot set the limit of another application, nor the order of the queue. So on such an application, and in a mesh whose actors
-have priorities, each run takes a slot before it starts. The slot of an ended run is taken over by the next run
-that needs one; so its end frees nothing, and a crash loses no slot. A run that EMR Serverless rejects gives its slot back,
-because it might never start. Each taking has a number: a slow dispatcher gives nothing back once another one has taken the slot
+have priorities, each run takes a permit before it starts. The permit of an ended run is taken over by the next run
+that needs one; so its end frees nothing, and a crash loses no permit. A run that EMR Serverless rejects gives its permit back,
+because it might never start. Each taking has a number: a slow dispatcher gives nothing back once another one has taken the permit
 of the same run again, and perhaps started it.
 
-A run with a priority that finds no slot is noted as waiting. As long as it asks again, runs of lower priority leave it a slot.
+A run with a priority that finds no permit is noted as waiting. As long as it asks again, runs of lower priority leave it a permit.
 
 The token bucket for StartJobRun only saves calls: EMR Serverless enforces the quota of the account.
 """
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _TRIES = 5
-# A waiting run asks every 5 to 15 s. One that does not has no claim to a slot any more.
+# A waiting run asks every 5 to 15 s. One that does not has no claim to a permit any more.
 _WAIT_LIFETIME = timedelta(seconds=60)
-_SLOTS_KEY = Key("QUOTA#concurrent-runs", "slots")
+_PERMITS_KEY = Key("QUOTA#concurrent-runs", "permits")
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A run that waits for a slot, until a time in epoch seconds."""
+    """A run that waits for a permit, until a time in epoch seconds."""
 
     priority: int
     until: float
 
 
 @dataclass(frozen=True, slots=True)
-class RunSlot:
-    """The slot of a run.
+class RunPermit:
+    """The permit of a run.
 
     Attributes:
         take: how often it was taken for this run, this time included.
@@ -49,11 +49,11 @@ class RunSlot:
     take: int
 
 
-class RunSlots:
-    """The slots in the pending table, item `QUOTA#concurrent-runs` / `slots`.
+class RunPermits:
+    """The permits in the pending table, item `QUOTA#concurrent-runs` / `permits`.
 
     Args:
-        most: the number of slots; None for an application that has its own limit.
+        most: the number of permits; None for an application that has its own limit.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, most: int | None) -> None:
@@ -62,25 +62,25 @@ class RunSlots:
 
     def take(
         self, run_id: str, *, is_active: Callable[[str], bool], now: datetime, priority: int = 0
-    ) -> RunSlot | None:
-        """Takes a slot for a run, or keeps the one that it has.
+    ) -> RunPermit | None:
+        """Takes a permit for a run, or keeps the one that it has.
 
         Args:
-            is_active: whether the run of a slot may still use the application; asked only when all slots are taken.
+            is_active: whether the run of a permit may still use the application; asked only when all permits are taken.
             priority: of the run's actor.
 
         Returns:
-            None if all slots are taken or left to runs of higher priority, or other dispatchers won each write.
+            None if all permits are taken or left to runs of higher priority, or other dispatchers won each write.
         """
         if self._most is None:
-            return RunSlot(run_id, 0)
+            return RunPermit(run_id, 0)
         for _ in range(_TRIES):
-            item = self._table.get(_SLOTS_KEY)
+            item = self._table.get(_PERMITS_KEY)
             holders, takes = _holders(item), _takes(item)
-            slot = RunSlot(run_id, takes.get(run_id, 0) + 1)
+            permit = RunPermit(run_id, takes.get(run_id, 0) + 1)
             if run_id in holders:
-                if self._put(holders, takes | {run_id: slot.take}, _waiting(item, None), item):
-                    return slot
+                if self._put(holders, takes | {run_id: permit.take}, _waiting(item, None), item):
+                    return permit
                 continue
             waiting = _waiting(item, now)
             waiting.pop(run_id, None)
@@ -88,8 +88,8 @@ class RunSlots:
             if len(holders) >= free:
                 holders = [holder for holder in holders if is_active(holder)]
             if len(holders) < free:
-                if self._put([*holders, run_id], takes | {run_id: slot.take}, waiting, item):
-                    return slot
+                if self._put([*holders, run_id], takes | {run_id: permit.take}, waiting, item):
+                    return permit
                 continue
             if not priority:
                 return None
@@ -98,19 +98,19 @@ class RunSlots:
                 return None
         return None
 
-    def give_back(self, slot: RunSlot) -> None:
-        """Gives back the slot of a run that EMR Serverless has not accepted, unless it was taken again; idempotent.
+    def give_back(self, permit: RunPermit) -> None:
+        """Gives back the permit of a run that EMR Serverless has not accepted, unless it was taken again; idempotent.
 
-        If other dispatchers win each write, the run keeps its slot until its next try.
+        If other dispatchers win each write, the run keeps its permit until its next try.
         """
         if self._most is None:
             return
         for _ in range(_TRIES):
-            item = self._table.get(_SLOTS_KEY)
+            item = self._table.get(_PERMITS_KEY)
             holders, takes = _holders(item), _takes(item)
-            if slot.run_id not in holders or takes.get(slot.run_id, 0) != slot.take:
+            if permit.run_id not in holders or takes.get(permit.run_id, 0) != permit.take:
                 return
-            others = [holder for holder in holders if holder != slot.run_id]
+            others = [holder for holder in holders if holder != permit.run_id]
             if self._put(others, takes, _waiting(item, None), item):
                 return
 
@@ -121,7 +121,7 @@ class RunSlots:
         waiting: Mapping[str, _Waiting],
         previous: Item,
     ) -> bool:
-        slots = {
+        permits = {
             "holders": frozenset(holders),
             "takes": {holder: takes.get(holder, 0) for holder in holders},
             "waiting": {
@@ -130,7 +130,7 @@ class RunSlots:
             or None,
             "version": previous.integer("version", 0) + 1,
         }
-        change = put(_SLOTS_KEY, slots)
+        change = put(_PERMITS_KEY, permits)
         is_unchanged = (
             change.only_if("version = :version", version=previous["version"]) if previous else change.if_absent()
         )
@@ -138,18 +138,18 @@ class RunSlots:
 
 
 def _holders(item: Item) -> list[str]:
-    """The ids of the runs with a slot."""
+    """The ids of the runs with a permit."""
     return sorted(item.texts("holders"))
 
 
 def _takes(item: Item) -> dict[str, int]:
-    """How often each slot was taken for its run."""
+    """How often each permit was taken for its run."""
     takes = item.map("takes")
     return {run_id: takes.integer(run_id) for run_id in takes}
 
 
 def _waiting(item: Item, now: datetime | None) -> dict[str, _Waiting]:
-    """The runs that wait for a slot; without those that stopped asking, unless `now` is None."""
+    """The runs that wait for a permit; without those that stopped asking, unless `now` is None."""
     entries = item.map("waiting")
     waiting = {
         run_id: _Waiting(entry.integer("priority"), entry.number("until"))
@@ -172,7 +172,7 @@ class QuotaBucket:
         """The bucket at `now`."""
         return QuotaBucket(min(burst, self.tokens + max(0.0, now - self.at) * per_second), max(now, self.at))
 
-    def wait(self, per_second: float) -> float:
+    def delay(self, per_second: float) -> float:
         """Seconds until the next token."""
         return max(0.0, (1 - self.tokens) / per_second)
 
@@ -187,16 +187,16 @@ class StartRate:
 
     def take(self, *, now: datetime) -> float:
         """Takes a token; returns 0, or the seconds until the next token if the bucket is empty."""
-        wait = 1 / self._per_second
+        delay = 1 / self._per_second
         for _ in range(_TRIES):
             item = self._table.get(_RATE_KEY)
             bucket = _bucket(item) if item else QuotaBucket(self._burst, now.timestamp())
             filled = bucket.filled(now.timestamp(), self._per_second, self._burst)
             if filled.tokens < 1:
-                return filled.wait(self._per_second)
+                return filled.delay(self._per_second)
             if self._put(QuotaBucket(filled.tokens - 1, filled.at), item):
                 return 0.0
-        return wait  # other dispatchers won each write
+        return delay  # other dispatchers won each write
 
     def _put(self, bucket: QuotaBucket, previous: Item) -> bool:
         change = put(_RATE_KEY, {"tokens": round(bucket.tokens, 6), "at": round(bucket.at, 6)})

@@ -214,7 +214,7 @@ class Completion:
             services.records.release_lease(actor, number, owner)
             return
         if spec is None:
-            # Its end is recorded, so its slot is free; a message of a redrive has another owner.
+            # Its end is recorded, so its permit is free; a message of a redrive has another owner.
             services.records.release_lease(actor, number, owner)
             raise UnknownActorError(
                 f"run {event.name} has results, but the mesh has no heavy actor {actor!r}; deploy it again to route them"

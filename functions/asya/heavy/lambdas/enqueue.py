@@ -150,6 +150,6 @@ class Enqueuer:
             raise request
         if entry.member.report_url is not None and not entry.hop.is_late_copy:
             base.progress.report(entry.member.report_url, reports.received(entry.hop, now=base.now()))
-        trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), operation="receive")
+        trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), action="receive")
         base.telemetry.count("Processed", by=("outcome", "pending"))
         return []

@@ -11,7 +11,7 @@ from asya.heavy.aws.emr_serverless import TERMINAL_STATES, BusyError, Conflictin
 from asya.heavy.aws.resident_runs import ResidentRun
 from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_records import RunRecord
-from asya.heavy.aws.start_limits import RunSlot
+from asya.heavy.aws.start_limits import RunPermit
 from asya.heavy.capacity import POLL_SECONDS
 from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import Placement
@@ -57,27 +57,27 @@ class RunStart:
             if Placement(self.services).start(manifest, spec):
                 self._note_start(manifest, "placed")
                 return True
-        slot = self._slot(actor, spec, number)
-        if slot is None:
+        permit = self._permit(actor, spec, number)
+        if permit is None:
             return False
         try:
             manifest = read_manifest()
         except (MissingManifestError, ManifestError):
-            self._give_back(slot)
+            self._give_back(permit)
             raise
         if manifest.linger and not Placement(self.services).place_alone(manifest):
             # Another dispatcher has placed it in a resident run meanwhile; that one, or the next request, goes on with it.
-            self._give_back(slot)
+            self._give_back(permit)
             self.services.requests.ensure(actor, 0, now=self.services.now())
             return False
         self.services.pending.remove(actor, manifest.members)
-        return self._start(manifest, spec, slot)
+        return self._start(manifest, spec, permit)
 
     def is_at_work(self, record: RunRecord) -> bool:
         """Whether the envelopes of a run may still be at work."""
         return record.state != "closed" and record.resolution is None and self._may_use_application(record)
 
-    def _holds_slot(self, name: str) -> bool:
+    def _holds_permit(self, name: str) -> bool:
         """Whether the job run of a run may still use the application; a resident one does after its own envelopes."""
         parsed = parse_run_id(name, self.services.settings.namespace)
         record = self.services.records.get(*parsed) if parsed else None
@@ -98,13 +98,13 @@ class RunStart:
             return record.place is not None
         return record.lingers and Placement(self.services).has_idle(record.actor, spec)
 
-    def _slot(self, actor: str, spec: Actor, number: int) -> RunSlot | None:
-        """The slot of a run that the start quota allows to start; None if not, and then a delayed request is on its way."""
+    def _permit(self, actor: str, spec: Actor, number: int) -> RunPermit | None:
+        """The permit of a run that the start quota allows to start; None if not, and then a delayed request is on its way."""
         services, now = self.services, self.services.now()
         name = run_id(services.settings.namespace, actor, number)
         priority = run_formation.spark_job(actor, spec).priority
-        slot = services.run_slots.take(name, is_active=self._holds_slot, priority=priority, now=now)
-        if slot is None:
+        permit = services.run_permits.take(name, is_active=self._holds_permit, priority=priority, now=now)
+        if permit is None:
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             Placement(services).make_room()
@@ -114,11 +114,11 @@ class RunStart:
         wait = services.start_rate.take(now=now)
         if wait:
             services.requests.ensure(actor, wait, now=now)
-        return None if wait else slot
+        return None if wait else permit
 
-    def _give_back(self, slot: RunSlot) -> None:
-        """Gives the slot of a run back that EMR Serverless has not accepted; else it might block all others for ever."""
-        self.services.run_slots.give_back(slot)
+    def _give_back(self, permit: RunPermit) -> None:
+        """Gives the permit of a run back that EMR Serverless has not accepted; else it might block all others for ever."""
+        self.services.run_permits.give_back(permit)
 
     def _has_ended(self, job_run_id: str) -> bool:
         """Whether the job run of a removed actor has ended; the reconciler does not ask for its state."""
@@ -126,11 +126,11 @@ class RunStart:
             return self.services.job_runs.has_ended(job_run_id)
         except (ClientError, BotoCoreError) as error:
             self.services.base.telemetry.log.warning(
-                "state of a run unknown; it keeps its slot", job_run_id=job_run_id, problem=str(error)
+                "state of a run unknown; it keeps its permit", job_run_id=job_run_id, problem=str(error)
             )
             return False
 
-    def _start(self, manifest: Manifest, spec: Actor, slot: RunSlot) -> bool:
+    def _start(self, manifest: Manifest, spec: Actor, permit: RunPermit) -> bool:
         """Starts a run's own job run; returns False if the run must wait."""
         services, actor = self.services, manifest.actor
         log = services.base.telemetry.log
@@ -138,12 +138,12 @@ class RunStart:
             self._end_unstarted(manifest, "CANCELLED", "all its tasks were canceled before it started")
             return True
         try:
-            job_run_id = self._start_job_run(manifest, spec, slot)
+            job_run_id = self._start_job_run(manifest, spec, permit)
         except BusyError as busy:
             log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             if busy.for_capacity:
-                self._give_back(slot)
+                self._give_back(permit)
                 Placement(services).make_room()
             seconds = busy.seconds * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
@@ -192,7 +192,7 @@ class RunStart:
         telemetry.measure("EnvelopesPerRun", members, "Count", actor=manifest.actor)
         telemetry.log.info(f"run {state}", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=members)
 
-    def _start_job_run(self, manifest: Manifest, spec: Actor, slot: RunSlot) -> str:
+    def _start_job_run(self, manifest: Manifest, spec: Actor, permit: RunPermit) -> str:
         """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
         job = run_formation.spark_job(manifest.actor, spec)
@@ -211,5 +211,5 @@ class RunStart:
             return adopted
         except ClientError:
             # Access is denied, or the application is missing: only an operator ends this.
-            self._give_back(slot)
+            self._give_back(permit)
             raise

@@ -18,7 +18,7 @@ from asya.heavy.aws.pending import Pending, TenantRounds
 from asya.heavy.aws.resident_runs import Batches, Residents
 from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
-from asya.heavy.aws.start_limits import RunSlots, StartRate
+from asya.heavy.aws.start_limits import RunPermits, StartRate
 from asya.heavy.run_failures import SPARK_JOB_FAILED, explained
 from asya.heavy.run_request import JobDeployment
 from asya.protocol import names
@@ -122,10 +122,10 @@ class SparkServices:
         )
 
     @cached_property
-    def run_slots(self) -> RunSlots:
-        """The slots of active runs."""
+    def run_permits(self) -> RunPermits:
+        """The permits of active runs."""
         most = self.settings.table.spark.max_concurrent_runs
-        return RunSlots(clients.dynamodb(), table=self._table, most=most)
+        return RunPermits(clients.dynamodb(), table=self._table, most=most)
 
     @cached_property
     def job_runs(self) -> EmrServerless:

@@ -46,16 +46,16 @@ def record_diversion(services: Services, why: str, *, actor: str | None = None) 
 
 
 def trace_hop(
-    services: Services, hop: Hop, started_at: datetime, *, operation: str = "process", error: str | None = None
+    services: Services, hop: Hop, started_at: datetime, *, action: str = "process", error: str | None = None
 ) -> None:
     """Record the span of a hop that ends now.
 
     Args:
-        operation: what the function did with the envelope.
+        action: what the function did with the envelope.
         error: the type of the error that ended the hop.
     """
     if (traces := services.telemetry.traces) is not None:
-        traces.add(hop_span(hop, operation, started_at, services.now(), error=error))
+        traces.add(hop_span(hop, action, started_at, services.now(), error=error))
 
 
 def trace_job(services: Services, hop: Hop, started_at: datetime, run_id: str, error: str | None) -> None:

@@ -14,7 +14,7 @@ def table_errors(doing: str) -> Iterator[None]:
     """Convert AWS errors into `TaskStoreError`.
 
     Args:
-        doing: the operation, as in "read task a".
+        doing: what the call does, as in "read task a".
     """
     try:
         yield

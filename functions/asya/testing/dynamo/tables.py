@@ -209,10 +209,10 @@ class MemoryDynamo:
                 answer["LastEvaluatedKey"] = {name: page[-1][name] for name in ("pk", "sk")}
         return answer
 
-    def get_paginator(self, operation: str) -> "Paginator":
+    def get_paginator(self, action: str) -> "Paginator":
         """Return the paginator of a query."""
-        if operation != "query":
-            raise NotImplementedError(f"no paginator for {operation}")
+        if action != "query":
+            raise NotImplementedError(f"no paginator for {action}")
         return Paginator(self.query)
 
     def _transaction_change(self, kind: str, content: Mapping[str, Any]) -> "_Change":
@@ -267,13 +267,13 @@ class MemoryDynamo:
         test = request.condition(condition) if condition is not None else None
         return _Change(table, key, before, compute, lambda: test is None or test(before or {}))
 
-    def _write_if_held(self, changes: "list[_Change]", on_failure: str, operation: str) -> None:
+    def _write_if_held(self, changes: "list[_Change]", on_failure: str, action: str) -> None:
         for change in changes:
             if not change.holds():
                 answer: Any = _answer("ConditionalCheckFailedException", "The conditional request failed")
                 if on_failure == "ALL_OLD" and change.before is not None:
                     answer["Item"] = copied(change.before)
-                raise ConditionalCheckFailedException(answer, operation)
+                raise ConditionalCheckFailedException(answer, action)
         self._write(changes)
 
     def _write(self, changes: "list[_Change]") -> None:
@@ -321,15 +321,15 @@ def _projected(content: Mapping[str, Any]) -> Callable[[Item], Item]:
 class _Validated:
     """Converts the error of an invalid request into AWS's error."""
 
-    def __init__(self, operation: str) -> None:
-        self._operation = operation
+    def __init__(self, action: str) -> None:
+        self._action = action
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, ExpressionError):
-            raise ClientError(_answer("ValidationException", str(error)), self._operation) from error
+            raise ClientError(_answer("ValidationException", str(error)), self._action) from error
 
 
 def _answer(code: str, message: str) -> Any:

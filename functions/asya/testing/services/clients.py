@@ -156,10 +156,10 @@ class S3Client:
 
         return self._call(Bucket, f"DeleteObject {Key}", do)
 
-    def get_paginator(self, operation: str) -> "ObjectPages":
+    def get_paginator(self, action: str) -> "ObjectPages":
         """Return the paginator of a listing."""
-        if operation != "list_objects_v2":
-            raise NotImplementedError(operation)
+        if action != "list_objects_v2":
+            raise NotImplementedError(action)
         return ObjectPages(self)
 
     def list_objects(self, bucket: str, prefix: str, delimiter: str, after: str) -> dict[str, Any]:
@@ -225,18 +225,18 @@ class DynamoClient:
             raise AttributeError(f"the simulated DynamoDB does not support {name}")
         return lambda **request: self._call(name, request)
 
-    def get_paginator(self, operation: str) -> Paginator:
+    def get_paginator(self, action: str) -> Paginator:
         """Return the paginator of a query; each page is a call."""
-        if operation != "query":
-            raise NotImplementedError(operation)
+        if action != "query":
+            raise NotImplementedError(action)
         return Paginator(lambda **request: self._call("query", request))
 
     def _call(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
-        operation: Callable[..., dict[str, Any]] = getattr(self._tables, name)
+        action: Callable[..., dict[str, Any]] = getattr(self._tables, name)
         return self._process.call(
             "dynamodb",
             f"{name} {_about(request)}",
-            lambda: operation(**request),
+            lambda: action(**request),
             in_part=(lambda: self._in_part(name, request)) if name.startswith("batch_") else None,
             refusal=lambda: _error("ThrottlingException", 400),
             lost_response=lambda: ReadTimeoutError(endpoint_url="https://dynamodb"),
@@ -255,8 +255,8 @@ class DynamoClient:
         if not done:
             return {"Responses": {}, unprocessed: rest}
         part = {table: content | {"Keys": done} if name == "batch_get_item" else done}
-        operation: Callable[..., dict[str, Any]] = getattr(self._tables, name)
-        return operation(RequestItems=part) | {unprocessed: rest}
+        action: Callable[..., dict[str, Any]] = getattr(self._tables, name)
+        return action(RequestItems=part) | {unprocessed: rest}
 
 
 def _about(request: dict[str, Any]) -> str:
@@ -357,8 +357,8 @@ class SimulatedLines:
 class NoMetrics:
     """The client of CloudWatch in a mesh that measures nothing."""
 
-    def get_paginator(self, _operation: str) -> "NoMetrics":
-        """Return the paginator of an operation."""
+    def get_paginator(self, _action: str) -> "NoMetrics":
+        """Return the paginator of an action."""
         return self
 
     def paginate(self, **_request: Any) -> list[dict[str, Any]]:

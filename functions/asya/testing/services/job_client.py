@@ -40,10 +40,10 @@ class JobClient:
         """Cancels a run that has not ended."""
         return self._call(f"CancelJobRun {jobRunId}", lambda: {"jobRunId": self.service.cancel(jobRunId).job_run_id})
 
-    def get_paginator(self, operation: str) -> "_Pages":
+    def get_paginator(self, action: str) -> "_Pages":
         """The paginator of the runs."""
-        if operation != "list_job_runs":
-            raise NotImplementedError(operation)
+        if action != "list_job_runs":
+            raise NotImplementedError(action)
         return _Pages(self)
 
     def list_job_runs(self, since: datetime) -> dict[str, Any]:

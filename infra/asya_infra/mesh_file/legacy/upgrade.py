@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya_infra.mesh_file.legacy.draft import Draft, as_flag
-from asya_infra.mesh_file.legacy.operator import upgrade_crew, upgrade_operator_settings
+from asya_infra.mesh_file.legacy.kubernetes import upgrade_crew, upgrade_operator_settings
 from asya_infra.mesh_file.legacy.variables import upgrade_variables
 from asya_infra.mesh_file.source import Location, Problem, Source
 

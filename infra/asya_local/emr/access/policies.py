@@ -110,10 +110,10 @@ def folders(documents: Iterable[str]) -> list[ReadablePrefix]:
     return sorted(prefix for prefix in allowed if prefix.folder)
 
 
-def _allowed(document: str, operation: str) -> Iterator[ReadablePrefix]:
+def _allowed(document: str, needed: str) -> Iterator[ReadablePrefix]:
     for statement in statements(document):
         actions = as_list(statement.get("Action"))
-        allows = any(fnmatchcase(operation, action.lower()) for action in actions) or "NotAction" in statement
+        allows = any(fnmatchcase(needed, action.lower()) for action in actions) or "NotAction" in statement
         if statement.get("Effect") != "Allow" or not allows:
             continue
         for resource in as_list(statement.get("Resource")) or ["*"]:

@@ -46,33 +46,33 @@ def _routes() -> Map:
 
 
 @dataclass(frozen=True)
-class OperationCall:
-    """A valid request: its operation and its parameters."""
+class ActionCall:
+    """A valid request: its action and its parameters."""
 
-    operation: str
+    action: str
     parameters: dict[str, Any]
 
 
-def parse_request(request: Request) -> OperationCall:
+def parse_request(request: Request) -> ActionCall:
     """Route, parse and validate a request.
 
     Raises:
-        ServiceError: The operation does not exist, or its parameters violate the model.
+        ServiceError: The action does not exist, or its parameters violate the model.
     """
     try:
         endpoint, path_values = _routes().bind_to_environ(request.environ).match()
     except HTTPException:
-        raise ServiceError("UnknownOperationException", f"No operation {request.method} {request.path}", 404) from None
-    operation = service_model().operation_model(str(endpoint))
-    parameters = {**_body(request, operation), **_query(request, operation), **path_values}
-    if operation.input_shape is not None:
-        _require_token(operation.input_shape, parameters)
-        report = ParamValidator().validate(parameters, operation.input_shape)
+        raise ServiceError("UnknownOperationException", f"No action {request.method} {request.path}", 404) from None
+    action = service_model().operation_model(str(endpoint))
+    parameters = {**_body(request, action), **_query(request, action), **path_values}
+    if action.input_shape is not None:
+        _require_token(action.input_shape, parameters)
+        report = ParamValidator().validate(parameters, action.input_shape)
         if report.has_errors():
             raise validation_error(report.generate_report())
-        for violation in _violations(parameters, operation.input_shape, ""):
+        for violation in _violations(parameters, action.input_shape, ""):
             raise validation_error(violation)
-    return OperationCall(operation.name, parameters)
+    return ActionCall(action.name, parameters)
 
 
 def encode_response(operation_name: str, body: Mapping[str, Any]) -> bytes:
@@ -98,9 +98,9 @@ def _timestamp(value: object) -> float:
     raise TypeError(f"{type(value).__name__} in a response")
 
 
-def _body(request: Request, operation: OperationModel) -> dict[str, Any]:
+def _body(request: Request, action: OperationModel) -> dict[str, Any]:
     raw = request.get_data()
-    if not raw or operation.http["method"] in {"GET", "DELETE"}:
+    if not raw or action.http["method"] in {"GET", "DELETE"}:
         return {}
     try:
         body = json.loads(raw)
@@ -111,9 +111,9 @@ def _body(request: Request, operation: OperationModel) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value is not None}
 
 
-def _query(request: Request, operation: OperationModel) -> dict[str, Any]:
+def _query(request: Request, action: OperationModel) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    members = operation.input_shape.members if operation.input_shape is not None else {}
+    members = action.input_shape.members if action.input_shape is not None else {}
     for name, shape in members.items():
         key = shape.serialization.get("name", name)
         if shape.serialization.get("location") != "querystring" or key not in request.args:

@@ -112,11 +112,11 @@ class EmrServer:
         caller = self._iam.authenticate(signed)
         call = parse_request(request)
         result = self._service.execute(call, caller)
-        if call.operation in MUTATING and self._faults.repeats_call():
+        if call.action in MUTATING and self._faults.repeats_call():
             result = self._service.execute(call, caller)
-        body = encode_response(call.operation, result)
+        body = encode_response(call.action, result)
         time.sleep(self._faults.response_delay())
-        if call.operation in MUTATING and self._faults.loses_response():
+        if call.action in MUTATING and self._faults.loses_response():
             _drop_connection(request.environ)
         return Response(body, content_type="application/json")
 

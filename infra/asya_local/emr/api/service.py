@@ -1,4 +1,4 @@
-"""The operations of the API."""
+"""The actions of the API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from asya_local.emr.access.identity import IamClient, Principal
-    from asya_local.emr.api.model import OperationCall
+    from asya_local.emr.api.model import ActionCall
     from asya_local.emr.faults import Faults
     from asya_local.emr.scheduler import Scheduler
 
@@ -28,7 +28,7 @@ Result = dict[str, Any]
 _DEFAULT_PAGE = 50
 _QUEUE_LIMIT = 2000
 MUTATING = frozenset({"StartJobRun", "CancelJobRun"})
-"""The operations that faults may repeat, or execute without a response."""
+"""The actions that faults may repeat, or execute without a response."""
 
 # The quotas of an AWS account: calls per second and burst. The settings have that of StartJobRun.
 _RATES = {
@@ -61,7 +61,7 @@ class Service:
         self._rates_lock = threading.Lock()
         self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
         self._start_rate: tuple[float, int] | None = None
-        self._operations: dict[str, Callable[[Principal, Mapping[str, Any]], Result]] = {
+        self._actions: dict[str, Callable[[Principal, Mapping[str, Any]], Result]] = {
             "CreateApplication": self._create_application,
             "GetApplication": self._get_application,
             "ListApplications": self._list_applications,
@@ -74,33 +74,33 @@ class Service:
             "GetDashboardForJobRun": self._get_dashboard,
         }
 
-    def execute(self, call: OperationCall, caller: Principal) -> Result:
+    def execute(self, call: ActionCall, caller: Principal) -> Result:
         """Authorize, throttle and execute one call.
 
         Raises:
             ServiceError: The call is denied, throttled or invalid.
         """
-        operation = self._operations.get(call.operation)
-        if operation is None:
-            raise validation_error(f"The local EMR Serverless does not offer {call.operation}")
-        self._iam.authorize(caller, f"emr-serverless:{call.operation}", self._resource(call))
-        self._throttle(call.operation)
-        return operation(caller, call.parameters)
+        action = self._actions.get(call.action)
+        if action is None:
+            raise validation_error(f"The local EMR Serverless does not offer {call.action}")
+        self._iam.authorize(caller, f"emr-serverless:{call.action}", self._resource(call))
+        self._throttle(call.action)
+        return action(caller, call.parameters)
 
-    def _resource(self, call: OperationCall) -> str:
+    def _resource(self, call: ActionCall) -> str:
         application = call.parameters.get("applicationId")
         if application is None:
             return self._registry.arn_prefix.removesuffix("applications/") + "*"
         run = call.parameters.get("jobRunId")
         return self._registry.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
 
-    def _throttle(self, operation: str) -> None:
+    def _throttle(self, action: str) -> None:
         if self._faults.throttles_call():
             raise throttled()
         with self._rates_lock:
-            if operation == "StartJobRun":
+            if action == "StartJobRun":
                 self._set_start_rate()
-            bucket = self._buckets.get(operation)
+            bucket = self._buckets.get(action)
             if bucket is not None and not bucket.take(time.monotonic()):
                 raise throttled()
 

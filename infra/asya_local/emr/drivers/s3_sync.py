@@ -56,28 +56,28 @@ class S3Sync:
         self._latest = 0
         self._is_closed = False
 
-    def before(self, operation: str, parameters: dict[str, Any]) -> None:
+    def before(self, action: str, parameters: dict[str, Any]) -> None:
         """Prepare a call of S3."""
-        is_due = operation in _WRITES | _LISTS or (
-            operation in _READS and os.path.exists(os.path.join(self._folder, *_names(operation, parameters)))
+        is_due = action in _WRITES | _LISTS or (
+            action in _READS and os.path.exists(os.path.join(self._folder, *_names(action, parameters)))
         )
         if is_due:
             with self._turn() as may_ask:
                 if may_ask:
                     self._request("push", None)
 
-    def after(self, operation: str, parameters: dict[str, Any], status: int) -> None:
+    def after(self, action: str, parameters: dict[str, Any], status: int) -> None:
         """Note what the job knows after a call of S3.
 
         Args:
-            operation: The operation.
+            action: The action.
             parameters: Its parameters.
             status: The status of the response; 0 without one.
         """
-        if operation in _WRITES:
+        if action in _WRITES:
             # A call without a response may have written. A conflict says that there is an object of others.
-            self._mark(*([_EVERYTHING] if status in _CONFLICTS else _names(operation, parameters)))
-        elif operation in _READS | _LISTS and 200 <= status < 300:
+            self._mark(*([_EVERYTHING] if status in _CONFLICTS else _names(action, parameters)))
+        elif action in _READS | _LISTS and 200 <= status < 300:
             self._mark(_EVERYTHING)
 
     def refresh(self) -> None:
@@ -127,9 +127,9 @@ class S3Sync:
             raise S3SyncError(error)
 
 
-def _names(operation: str, parameters: dict[str, Any]) -> list[str]:
+def _names(action: str, parameters: dict[str, Any]) -> list[str]:
     """Return the objects of a call, as `bucket/key`."""
-    objects = parameters.get("Delete", {}).get("Objects", []) if operation == "DeleteObjects" else [parameters]
+    objects = parameters.get("Delete", {}).get("Objects", []) if action == "DeleteObjects" else [parameters]
     return [f"{parameters.get('Bucket')}/{each.get('Key')}" for each in objects]
 
 

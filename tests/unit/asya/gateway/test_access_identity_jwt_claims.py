@@ -118,8 +118,8 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     document = gateway.api(with_token(route_event("GET /openapi.json"), "alice"))[1]
     assert document["servers"] == [{"url": f"https://{JWT_HOST}"}]
     assert document["components"]["securitySchemes"]["jwt"]["scheme"] == "bearer"
-    operation = document["paths"]["/api/v1/mesh"]["post"]
-    assert (operation["security"], "401" in operation["responses"]) == ([{"jwt": []}], True)
+    action = document["paths"]["/api/v1/mesh"]["post"]
+    assert (action["security"], "401" in action["responses"]) == ([{"jwt": []}], True)
     open_to_tokens = {call.path for call in CALLS if call.is_for_tokens(("tasks", "streams"))}
     assert set(document["paths"]) == open_to_tokens
     assert not {"/tools/call", "/api/v1/mesh/events"} & open_to_tokens

@@ -46,8 +46,8 @@ class Stacks:
         assert StackName == STACK
         self.policy = json.loads(StackPolicyBody)
 
-    def get_paginator(self, operation: str) -> Any:
-        assert operation == "describe_stack_events"
+    def get_paginator(self, action: str) -> Any:
+        assert action == "describe_stack_events"
         return self
 
     def paginate(self, *, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803

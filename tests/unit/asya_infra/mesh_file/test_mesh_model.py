@@ -65,8 +65,8 @@ def test_calls_that_need_tokens(jwt: str, problem: str) -> None:
             "4: gateway.notification_hosts[0]: should be a host such as callbacks.example.com, without https:// and path; "
             "got 'a.example/x'",
         ),
-        ("{waits: 0}", "4: gateway.waits: should be at least 1; got 0"),
-        ("{waits_per_caller: 1001}", "4: gateway.waits_per_caller: should be at most 1000; got 1001"),
+        ("{long_polls: 0}", "4: gateway.long_polls: should be at least 1; got 0"),
+        ("{long_polls_per_caller: 1001}", "4: gateway.long_polls_per_caller: should be at most 1000; got 1001"),
     ],
 )
 def test_hosts_and_waits(gateway: str, problem: str) -> None:

@@ -39,7 +39,7 @@ class Stage:
             temporary="",
             cache="",
             application=ApplicationSettings(max_concurrent_runs=max_concurrent_runs),
-            workers=WorkerSettings(slots=slots),
+            workers=WorkerSettings(at_once=slots),
         )
         self.registry = RunRegistry(settings, lambda _changes: None)
         drivers: Any = SimpleNamespace(fill=lambda: None)

@@ -35,7 +35,7 @@ from asya.capabilities.a2a.routes.tasks import A2ALists, A2AStreams
 from asya.capabilities.a2a.tasks import context_of, task_of
 from asya.capabilities.a2a.tool_requests import read_answers, read_message, tool_invocation
 from asya.capabilities.a2a.types import A2AMessage, A2ATask
-from asya.capabilities.a2a.versions import METHODS, STATES, VERSION, Operation, is_supported, wrapped
+from asya.capabilities.a2a.versions import METHODS, STATES, VERSION, Method, is_supported, wrapped
 from asya.capabilities.pauses.resume_input import InvalidInputError
 from asya.function.aws import clients
 from asya.gateway import json_rpc
@@ -251,14 +251,14 @@ class _Call:
 
     def answer(self) -> Response:
         """Return the response to the call."""
-        call, operation = self.call, METHODS[self.call.method]
-        if operation == "stream":
+        call, method = self.call, METHODS[self.call.method]
+        if method == "stream":
             sent = read_params(call, SendParams)
             return self._stream(lambda: self._start_or_resume(sent))
-        if operation == "subscribe":
+        if method == "subscribe":
             subscribed = read_params(call, TaskIdParams)
             return self._stream(lambda: subscribed.id)
-        results: dict[Operation, Callable[[], object]] = {
+        results: dict[Method, Callable[[], object]] = {
             "send": lambda: wrapped(self._send(read_params(call, SendParams))),
             "get": lambda: self._task(self.routes.visible_task),
             "cancel": lambda: self._task(self.routes.cancel),
@@ -269,7 +269,7 @@ class _Call:
             "delete_push": lambda: self.routes.push.delete(self._config_ref()),
             "extended_card": _no_extended_card,
         }
-        return Response(200, json_rpc.Success(id=self.id, result=results[operation]()))
+        return Response(200, json_rpc.Success(id=self.id, result=results[method]()))
 
     def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> A2ATask:
         return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now))
@@ -286,7 +286,7 @@ class _Call:
 
     def _send(self, params: SendParams) -> A2ATask:
         if not params.settings.return_immediately:
-            with self._slots():
+            with self._permits():
                 task_id = self._start_or_resume(params)
                 task = self.routes.calls.wait(task_id, self.now)
         else:
@@ -297,12 +297,12 @@ class _Call:
         return task_of(task)
 
     def _stream(self, task_id: Callable[[], str]) -> Response:
-        with self._slots():
+        with self._permits():
             task = self.routes.visible_task(task_id(), self.caller, self.now)
             return Response(200, self.routes.streams.stream(task, self.id, self.now))
 
-    def _slots(self) -> AbstractContextManager[None]:
-        return self.routes.calls.slots.hold(self.caller.principal, self.now)
+    def _permits(self) -> AbstractContextManager[None]:
+        return self.routes.calls.permits.hold(self.caller.principal, self.now)
 
     def _start_or_resume(self, params: SendParams) -> str:
         """Start a task or resume one, and return its id."""

@@ -16,9 +16,9 @@ from asya.capabilities.fan_in.sets import (
     ORIGIN,
     Decision,
     Fail,
+    Incomplete,
     Merge,
     SetRepeat,
-    Wait,
     decide,
     origin_delivery,
     to_decision,
@@ -119,7 +119,7 @@ class SetCoordinator:
             return []
         if record.state.decision is None:
             action = decide(record.state, self.rule, now=moment)
-            if isinstance(action, Wait):
+            if isinstance(action, Incomplete):
                 self._ensure_check(record, moment, check_arrived)
                 return []
             lease_from = moment.timestamp() if record.state.has_origin else None

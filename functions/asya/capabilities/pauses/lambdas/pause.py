@@ -140,7 +140,7 @@ class PauseActor:
         # An event leaves the mesh: it has only what the actor names.
         self._notify_if_possible(hop, pause, key, link, shown if pause.show is not None else ())
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
-        trace_hop(self.services, hop, began_at, operation="pause")
+        trace_hop(self.services, hop, began_at, action="pause")
         return []
 
     def _envelope(self, hop: Hop, key: PauseKey, now: datetime) -> Envelope:

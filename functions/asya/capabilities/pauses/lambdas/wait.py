@@ -109,7 +109,7 @@ class WaitActor:
         if receipt.problem is not None:
             raise receipt.problem
         self.services.telemetry.count("Processed", by=("outcome", "waiting"))
-        trace_hop(self.services, hop, now, operation="wait")
+        trace_hop(self.services, hop, now, action="wait")
 
 
 def _key(hop: Hop) -> WaitKey:

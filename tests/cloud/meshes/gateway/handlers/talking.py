@@ -89,11 +89,11 @@ def reach(payload: Payload) -> Payload:
     """Makes the calls to S3 of the payload with the credentials of its role; returns `done` or an error for each."""
     client: Any = boto3.client("s3")
     results = []
-    for operation, name in payload["calls"]:
-        place = {"Prefix": name} if operation == "list_objects_v2" else {"Key": name}
-        body = {"Body": b"{}"} if operation == "put_object" else {}
+    for action, name in payload["calls"]:
+        place = {"Prefix": name} if action == "list_objects_v2" else {"Key": name}
+        body = {"Body": b"{}"} if action == "put_object" else {}
         try:
-            getattr(client, operation)(Bucket=payload["bucket"], **place, **body)
+            getattr(client, action)(Bucket=payload["bucket"], **place, **body)
             results.append("done")
         except ClientError as error:
             results.append(error.response["Error"]["Code"])

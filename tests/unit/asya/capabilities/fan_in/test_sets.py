@@ -12,10 +12,10 @@ from msgspec import Raw
 from asya.capabilities.fan_in.sets import (
     Decision,
     Fail,
+    Incomplete,
     Merge,
     SetAction,
     SetState,
-    Wait,
     decide,
     origin_delivery,
     to_decision,
@@ -47,15 +47,15 @@ def state(count: int, arrived: set[int], lost: set[int] = frozenset(), **more: A
     [
         (1, {0}, set(), FAIL, Merge()),
         (3, {0, 1, 2}, set(), FAIL, Merge()),
-        (3, {0, 1}, set(), FAIL, Wait()),
-        (3, {1, 2}, set(), FAIL, Wait()),
+        (3, {0, 1}, set(), FAIL, Incomplete()),
+        (3, {1, 2}, set(), FAIL, Incomplete()),
         (3, {0, 1, 2}, {1}, FAIL, Merge()),  # a result came after all
         (3, {0, 1}, {2}, FAIL, Fail("SliceFailed", "slice 2 of 3 ended without a result", 2)),
         (4, set(), {2, 3}, FAIL, TWO_LOST),
         (3, {0, 1}, {2}, PARTIAL, Merge((2,))),
         (3, {0}, {1, 2}, PARTIAL, Merge((1, 2))),
-        (3, {1}, {2}, PARTIAL, Wait()),
-        (4, {0, 1}, {2}, PARTIAL, Wait()),
+        (3, {1}, {2}, PARTIAL, Incomplete()),
+        (4, {0, 1}, {2}, PARTIAL, Incomplete()),
         (4, {0, 1}, {2, 3}, FanIn(on_failure="partial", quorum=1), Merge((2, 3))),
         (4, {0, 1}, {2, 3}, QUORUM, TWO_LOST),
         (4, {1}, {2, 3}, QUORUM, TWO_LOST),
@@ -118,13 +118,13 @@ def test_in_any_order_every_set_comes_to_one_end_that_fits_what_happened(
 ) -> None:
     count, news, rule = history
     known: dict[str, set[int]] = {"arrived": set(), "lost": set()}
-    first: SetAction = Wait()
+    first: SetAction = Incomplete()
     for what, index in news:
         known[what].add(index)
-        if isinstance(first, Wait):
+        if isinstance(first, Incomplete):
             first = decide(state(count, known["arrived"], known["lost"]), rule, now=NOW)
     whole = state(count, known["arrived"], known["lost"])
-    end = first if not isinstance(first, Wait) else decide(whole, rule, now=LATER)
+    end = first if not isinstance(first, Incomplete) else decide(whole, rule, now=LATER)
     kept = count - 1 - len(whole.missing)
     match end:
         case Merge(missing=missing):

@@ -181,8 +181,8 @@ def test_an_object_that_changed_since_it_was_read_is_not_deleted() -> None:
     objects, _ = objects_of(s3)
     objects.write(KEY, end(1))
 
-    def redrive(operation: str, key: str) -> bool:
-        if operation == "delete":
+    def redrive(action: str, key: str) -> bool:
+        if action == "delete":
             s3.fails = lambda *_: False
             objects.write(KEY, end(2, generation=1))
         return False

@@ -141,7 +141,7 @@ def test_a_refused_failure_of_a_hop_with_one_frame_is_no_failure(world: MeshWorl
 @pytest.mark.rule("11.sink.superseded")
 def test_an_end_that_cannot_be_kept_stays_on_the_queue(world: MeshWorld) -> None:
     assert run_sink(world, ended("failed")) == []
-    world.s3.fails = lambda operation, key: "superseded/" in key
+    world.s3.fails = lambda action, key: "superseded/" in key
     assert run_sink(world, ended()) == ["message-0"]
 
 
@@ -190,9 +190,9 @@ def test_a_redelivery_finishes_what_is_missing(world: MeshWorld) -> None:
 def test_a_higher_generation_replaces_and_removes_the_older_object_even_if_it_dies_in_between(world: MeshWorld) -> None:
     redriven = ended("succeeded", headers={"x-asya-generation": 1})
     assert run_sink(world, ended("failed")) == []
-    world.s3.fails = lambda operation, key: operation == "delete"
+    world.s3.fails = lambda action, key: action == "delete"
     assert run_sink(world, redriven) == ["message-0"]
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert run_sink(world, redriven) == []
     assert results(world) == ["succeeded/env-1.json"]
     assert run_sink(world, ended("failed")) == []

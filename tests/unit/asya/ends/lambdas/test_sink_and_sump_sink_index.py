@@ -62,10 +62,10 @@ def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> No
 
 @pytest.mark.rule("11.index.at-least-once")
 def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
-    world.s3.fails = lambda _operation, key: "index/" in key
+    world.s3.fails = lambda _action, key: "index/" in key
     assert run_sink(world, ended(), ended(id="env-2"), options=Sink(index=True)) == ["message-0", "message-1"]
     assert results(world) == ["succeeded/env-1.json", "succeeded/env-2.json"]
-    world.s3.fails = lambda _operation, _key: False
+    world.s3.fails = lambda _action, _key: False
     assert run_sink(world, ended(), ended(id="env-2"), options=Sink(index=True)) == []
     assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
 
@@ -76,6 +76,6 @@ def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(
     run_sink(world, ended("failed", id="env-5"), options=Sink(index=True))
     run_sink(world, ended(id="env-2"), options=Sink(index=True, persist=False))
     run_sink(world, ended(id="env-3"))
-    world.s3.fails = lambda _operation, key: key.endswith("/env-4.json")
+    world.s3.fails = lambda _action, key: key.endswith("/env-4.json")
     run_sink(world, ended(id="env-4"), options=Sink(index=True))
     assert rows(world) == []

@@ -41,8 +41,8 @@ def test_an_object_of_another_generation_is_replaced_or_stays(world: MeshWorld, 
 def test_a_redrive_that_ends_while_the_object_is_written_wins(world: MeshWorld, client: "DynamoDBClient") -> None:
     late = ended("failed", payload="late")
 
-    def redrive(operation: str, key: str) -> bool:
-        if (operation, key) == ("put", "results/failed/env-1.json"):
+    def redrive(action: str, key: str) -> bool:
+        if (action, key) == ("put", "results/failed/env-1.json"):
             world.s3.fails = lambda *_: False
             assert run_sink(world, ended(payload="redriven", headers={"x-asya-generation": 1})) == []
         return False
@@ -60,11 +60,11 @@ def test_a_redrive_that_ends_while_the_object_is_written_wins(world: MeshWorld, 
 def test_an_object_that_was_left_behind_moves_when_its_message_comes_again(world: MeshWorld) -> None:
     late = ended("failed", payload="late")
 
-    def die(operation: str, key: str) -> bool:
-        if (operation, key) == ("put", "results/failed/env-1.json"):
+    def die(action: str, key: str) -> bool:
+        if (action, key) == ("put", "results/failed/env-1.json"):
             world.s3.fails = lambda *_: False
             assert run_sink(world, ended(payload="redriven", headers={"x-asya-generation": 1})) == []
-            world.s3.fails = lambda operation, key: "superseded/" in key
+            world.s3.fails = lambda action, key: "superseded/" in key
         return False
 
     world.s3.fails = die
@@ -78,13 +78,13 @@ def test_an_object_that_was_left_behind_moves_when_its_message_comes_again(world
 
 @pytest.mark.rule("11.sink.failed-upload")
 def test_an_upload_that_fails_three_times_is_reported_inline_and_the_message_kept(world: MeshWorld) -> None:
-    world.s3.fails = lambda operation, key: True
+    world.s3.fails = lambda action, key: True
     assert run_sink(world, ended(payload={"answer": 42})) == ["message-0"]
     assert len(world.s3.calls) == 3
     (event,) = world.gateway.events
     assert event.data.result_uri is None
     assert event.data.result == Raw(b'{"answer":42}')
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert run_sink(world, ended(payload={"answer": 42})) == []
     assert world.gateway.events[-1].data.result_uri is not None
 

@@ -46,7 +46,7 @@ def test_the_report_must_arrive(world: MeshWorld, is_kept: bool) -> None:
 
 
 def test_a_copy_that_cannot_be_written_keeps_the_message(world: MeshWorld) -> None:
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     assert run(world, message(status=FAILED)) == ["message-0"]
     assert world.gateway.reported("env-1") == ["failed"]
 
@@ -141,8 +141,8 @@ def test_the_first_copy_of_a_failure_stays_and_is_what_is_reported(world: MeshWo
 
 @pytest.mark.rule("11.sink.moved-object")
 def test_a_copy_moves_if_a_redrive_has_ended_meanwhile(world: MeshWorld) -> None:
-    def redrive(operation: str, key: str) -> bool:
-        if (operation, key) == ("put", "results/sump/env-1.json"):
+    def redrive(action: str, key: str) -> bool:
+        if (action, key) == ("put", "results/sump/env-1.json"):
             world.s3.fails = lambda *_: False
             end_as(world, "succeeded", headers={"x-asya-generation": 1})
         return False
@@ -156,11 +156,11 @@ def test_a_copy_moves_if_a_redrive_has_ended_meanwhile(world: MeshWorld) -> None
 
 @pytest.mark.rule("11.sink.moved-object")
 def test_a_copy_that_was_left_behind_moves_when_its_message_comes_again(world: MeshWorld) -> None:
-    def die(operation: str, key: str) -> bool:
-        if (operation, key) == ("put", "results/sump/env-1.json"):
+    def die(action: str, key: str) -> bool:
+        if (action, key) == ("put", "results/sump/env-1.json"):
             world.s3.fails = lambda *_: False
             end_as(world, "succeeded", headers={"x-asya-generation": 1})
-            world.s3.fails = lambda operation, key: "superseded/" in key
+            world.s3.fails = lambda action, key: "superseded/" in key
         return False
 
     world.s3.fails = die

@@ -46,13 +46,13 @@ def test_it_removes_the_older_object_in_every_layout(world: MeshWorld, phase: st
 
 
 @pytest.mark.rule("11.sump.replaced", "11.sink.claim", "12.newer-object")
-@pytest.mark.parametrize("operation", ["head", "delete"])
+@pytest.mark.parametrize("action", ["head", "delete"])
 @pytest.mark.parametrize("phase", ["succeeded", "failed"])
 def test_the_older_object_is_removed_though_the_process_dies_in_between(
-    world: MeshWorld, phase: str, operation: str
+    world: MeshWorld, phase: str, action: str
 ) -> None:
     assert run_sink(world, ended(phase)) == []
-    world.s3.fails = lambda each, key: each == operation
+    world.s3.fails = lambda each, key: each == action
     assert fail(world) == ["message-0"]
     assert results(world) == [f"{phase}/env-1.json", "sump/env-1.json"]
     world.s3.fails = lambda *_: False
@@ -64,7 +64,7 @@ def test_the_older_object_is_removed_though_the_process_dies_in_between(
 @pytest.mark.rule("11.sump.replaced", "11.sink.claim")
 def test_the_older_object_stays_until_the_copy_is_written(world: MeshWorld) -> None:
     assert run_sink(world, ended()) == []
-    world.s3.fails = lambda operation, key: "sump/" in key
+    world.s3.fails = lambda action, key: "sump/" in key
     assert fail(world) == ["message-0"]
     assert results(world) == ["succeeded/env-1.json"]
 
@@ -89,7 +89,7 @@ def test_a_provisional_end_in_between_does_not_hide_the_older_object(world: Mesh
 @pytest.mark.rule("11.sump.replaced", "11.sink.claim", "11.sink.provisional")
 def test_a_provisional_end_hides_no_object_that_the_end_before_it_had_to_remove(world: MeshWorld) -> None:
     assert run_sink(world, ended("failed")) == []
-    world.s3.fails = lambda operation, key: operation == "delete"
+    world.s3.fails = lambda action, key: action == "delete"
     assert run_sink(world, ended(headers={"x-asya-generation": 1})) == ["message-0"]
     world.s3.fails = lambda *_: False
     assert results(world) == ["failed/env-1.json", "succeeded/env-1.json"]
@@ -105,8 +105,8 @@ def test_an_object_of_a_later_generation_stays(world: MeshWorld, phase: str, ste
     """The envelope is sent again, and ends, right before a step of the removal."""
     assert run_sink(world, ended(phase)) == []
 
-    def redrive(operation: str, key: str) -> bool:
-        if (operation, key) == (step, f"results/{phase}/env-1.json"):
+    def redrive(action: str, key: str) -> bool:
+        if (action, key) == (step, f"results/{phase}/env-1.json"):
             world.s3.fails = lambda *_: False
             assert run_sink(world, ended(phase, headers={"x-asya-generation": 2})) == []
         return False

@@ -51,10 +51,10 @@ def test_at_the_end_of_the_route_it_goes_to_the_sink(world: MeshWorld) -> None:
 
 @pytest.mark.rule("11.checkpoint")
 def test_nothing_passes_without_its_checkpoint(world: MeshWorld) -> None:
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     assert run(world, here()) == ["message-0"]
     assert world.targets == []
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert run(world, here()) == []
     assert world.targets == ["infer"]
 

@@ -2,7 +2,7 @@
 
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
-from asya.gateway.http.router import HttpOperation, HttpRoute, Response, TextBody, answer
+from asya.gateway.http.router import HttpRoute, Responder, Response, TextBody, answer
 from tests.doubles.gateway_functions import ALICE, route_event
 from tests.doubles.tasks import at
 
@@ -12,8 +12,8 @@ HEALTH = next(call for call in CALLS if call.route == "GET /health")
 
 def test_a_text_body_is_unchanged_and_other_content_is_json() -> None:
     def answered(content: object) -> tuple[str, str]:
-        operation: HttpOperation = lambda *_: Response(200, content)  # noqa: E731
-        response = answer(route_event("GET /health", ALICE), [HttpRoute(HEALTH, operation)], at(0), LOG)
+        action: Responder = lambda *_: Response(200, content)  # noqa: E731
+        response = answer(route_event("GET /health", ALICE), [HttpRoute(HEALTH, action)], at(0), LOG)
         return response["headers"]["content-type"], response["body"]
 
     assert answered(TextBody("text/event-stream", ": hello\n\n")) == ("text/event-stream", ": hello\n\n")

@@ -21,19 +21,19 @@ from tests.unit.memory_tables import memory_tables
 ARN = "arn:aws:sts::123456789012:assumed-role/asya-shop-gateway/x"
 
 
-def denied(operation: str) -> ClientError:
-    text = f"User: {ARN} is not authorized to perform {operation}"
+def denied(action: str) -> ClientError:
+    text = f"User: {ARN} is not authorized to perform {action}"
     answer: Any = {"Error": {"Code": "AccessDenied", "Message": text}, "ResponseMetadata": {"HTTPStatusCode": 403}}
-    return ClientError(answer, operation)
+    return ClientError(answer, action)
 
 
 def deny(monkeypatch: pytest.MonkeyPatch, client: Any, *operations: str) -> None:
-    for operation in operations:
+    for action in operations:
 
-        def refuse(*_: object, _operation: str = operation, **__: object) -> None:
-            raise denied(_operation)
+        def refuse(*_: object, _action: str = action, **__: object) -> None:
+            raise denied(_action)
 
-        monkeypatch.setattr(client, operation, refuse)
+        monkeypatch.setattr(client, action, refuse)
 
 
 def unavailable(*_: object) -> None:

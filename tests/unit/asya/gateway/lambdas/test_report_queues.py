@@ -87,11 +87,11 @@ def test_a_message_that_cannot_be_read_is_kept_whole(world: MeshWorld, queues: R
 
 @pytest.mark.rule("5.refused")
 def test_a_refused_report_that_cannot_be_stored_keeps_its_message(world: MeshWorld, queues: ReportQueues) -> None:
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     text = body(event("a", "received"), 5)
     assert batch_failures(queues.process(batch("x-reports", text, body(event("b", "received"))))) == ["message-0"]
     assert record(world, "a")  # the others count at once; the redelivery repeats them
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert batch_failures(queues.process(batch("x-reports", text, receive_counts={0: 2}))) == []
     assert len(refused(world)) == 1
 
@@ -158,9 +158,9 @@ def test_an_end_that_a_foreign_gateway_refuses_for_good_is_kept(
 ) -> None:
     world.gateway.status = status
     text = body(foreign(world, event("t", "failed", 1)), foreign(world, event("t", "completed")), 5)
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     assert batch_failures(meshes.process(batch("x-ends", text))) == ["message-0"]
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert batch_failures(meshes.process(batch("x-ends", text))) == []
     (kept,) = refused(world)
     unreadable, end = kept["reports"]

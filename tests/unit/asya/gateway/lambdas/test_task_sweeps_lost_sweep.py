@@ -97,11 +97,11 @@ def test_young_tasks_cost_two_calls(gateway: Gateway, monkeypatch: pytest.Monkey
     calls: list[str] = []
     client: Any = clients.dynamodb()
 
-    def count(operation: str) -> None:
-        real = getattr(client, operation)
-        monkeypatch.setattr(client, operation, lambda **request: (calls.append(operation), real(**request))[1])
+    def count(action: str) -> None:
+        real = getattr(client, action)
+        monkeypatch.setattr(client, action, lambda **request: (calls.append(action), real(**request))[1])
 
-    for operation in ("query", "get_item", "put_item", "batch_get_item", "update_item"):
-        count(operation)
+    for action in ("query", "get_item", "put_item", "batch_get_item", "update_item"):
+        count(action)
     sweep(gateway, 3)
     assert calls == ["get_item", "query"]

@@ -106,19 +106,19 @@ def test_the_claim_of_a_dead_letter_that_is_not_on_record_gives_way(gateway: Gat
 
 
 @pytest.mark.rule("13.cancel.undecided")
-@pytest.mark.parametrize("operation", ["get_item", "update_item"])
+@pytest.mark.parametrize("action", ["get_item", "update_item"])
 def test_without_the_table_of_claims_nothing_is_decided(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, operation: str
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
-    task_id, real = start(gateway), getattr(clients.dynamodb(), operation)
+    task_id, real = start(gateway), getattr(clients.dynamodb(), action)
 
     def refuse(**request: Any) -> Any:
         if request["TableName"].endswith("-sink"):
-            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, operation)
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, action)
         return real(**request)
 
     with monkeypatch.context() as patch:
-        patch.setattr(clients.dynamodb(), operation, refuse)
+        patch.setattr(clients.dynamodb(), action, refuse)
         status, answer = cancel(gateway, task_id)
     assert (status, answer["error"]["code"]) == (503, "unavailable")
     assert "it is not decided whether task" in answer["error"]["message"]

@@ -165,12 +165,12 @@ def test_a_task_without_a_stored_envelope_cannot_be_resumed(world: World) -> Non
     assert world.record().status == "paused"
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, client: Any, operation: str) -> None:
+def failing(monkeypatch: pytest.MonkeyPatch, client: Any, action: str) -> None:
     def refuse(**_: Any) -> None:
         answer: Any = {"Error": {"Code": "ServiceUnavailable"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
-        raise ClientError(answer, operation)
+        raise ClientError(answer, action)
 
-    monkeypatch.setattr(client, operation, refuse)
+    monkeypatch.setattr(client, action, refuse)
 
 
 @pytest.mark.rule("11.resume.pending")

@@ -26,14 +26,14 @@ def test_payloads_are_stored_one_after_the_other(monkeypatch: pytest.MonkeyPatch
         together = peak_of(lambda: actor.process(ten))
         assert alone > SIZE
         assert together < alone + SIZE
-        assert [operation for operation, _ in payloads.calls] == ["get", "put"] * 10
+        assert [action for action, _ in payloads.calls] == ["get", "put"] * 10
         assert len(world.items("PENDING#clean")) == 12
 
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_a_payload_that_cannot_be_stored_keeps_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
-        payloads = LargePayloads(size=SIZE, actor="clean", fails=lambda operation, key: key == payload_key(1, "clean"))
+        payloads = LargePayloads(size=SIZE, actor="clean", fails=lambda action, key: key == payload_key(1, "clean"))
         monkeypatch.setattr(clients, "s3", lambda: payloads)
         event = sqs_event(*payloads.messages(3, route=ROUTE))
         assert batch_failures(Enqueuer(world.services_of("clean")).process(event)) == ["message-1"]

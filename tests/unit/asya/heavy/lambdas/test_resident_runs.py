@@ -273,10 +273,10 @@ def test_10_the_watch_finds_a_commit_without_a_notification(world: HeavyWorld) -
 
 
 @pytest.mark.rule("10.resident.room")
-@pytest.mark.parametrize("by", ["slots", "refusal"])
+@pytest.mark.parametrize("by", ["permits", "refusal"])
 @pytest.mark.slow
 def test_10_an_idle_run_makes_room_for_another_actor(world: HeavyWorld, by: str) -> None:
-    if by == "slots":
+    if by == "permits":
         world.table = replace(LINGERING, spark=replace(LINGERING.spark, max_concurrent_runs=1))
     start_resident(world)
     if by == "refusal":
@@ -323,7 +323,7 @@ def test_10_the_usage_is_on_record_for_the_resident_run_alone(world: HeavyWorld)
 
 
 @pytest.mark.rule("10.resident.room")
-def test_10_a_closed_run_whose_end_is_lost_keeps_no_slot(world: HeavyWorld) -> None:
+def test_10_a_closed_run_whose_end_is_lost_keeps_no_permit(world: HeavyWorld) -> None:
     world.table = replace(LINGERING, spark=replace(LINGERING.spark, max_concurrent_runs=1))
     start_resident(world)
     world.send("s", actor="stats")

@@ -63,7 +63,7 @@ def test_4_a_large_result_travels_by_claim_check_and_arrives_whole(world: MeshWo
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_4_a_payload_that_cannot_be_stored_keeps_the_message(world: MeshWorld) -> None:
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     assert run(world, lambda _: "x" * 1_200_000, message(), message(id="env-2")) == ["message-0", "message-1"]
 
 
@@ -72,7 +72,7 @@ def test_4_a_payload_that_cannot_be_fetched_keeps_the_message_alone(world: MeshW
     run(world, lambda _: "x" * 1_200_000, message())
     (claimed,) = world.messages("post")
     world.sqs.sent.clear()
-    world.s3.fails = lambda operation, key: operation == "get"
+    world.s3.fails = lambda action, key: action == "get"
     assert run(world, echo, claimed.body, message(route=LAST | {"curr": "post"}), actor="post") == ["message-0"]
     assert world.targets == ["x-sink"]
 

@@ -51,7 +51,7 @@ def test_5_a_batch_needs_the_memory_of_one_envelope(
 ) -> None:
     payloads.size = size
     if outcome == "no queue":
-        payloads.fails = lambda operation, key: operation == "put"
+        payloads.fails = lambda action, key: action == "put"
 
     def handler(payload: str) -> str | None:
         if outcome == "failure":
@@ -89,7 +89,7 @@ def test_5_a_stopped_envelope_leaves_with_its_reference(world: MeshWorld, payloa
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_5_a_payload_that_s3_refuses_keeps_its_own_message(world: MeshWorld, payloads: LargePayloads) -> None:
-    payloads.fails = lambda operation, key: key == payload_key(1)
+    payloads.fails = lambda action, key: key == payload_key(1)
     actor = build_sidecar(world.light(lambda payload: payload[0]))
     assert batch_failures(actor.process(sqs_event(*payloads.messages(3)))) == ["message-1"]
     assert sorted(envelope.id for envelope in world.sent("post")) == ["env-0", "env-2"]

@@ -165,9 +165,9 @@ def test_6_no_frames_are_kept_as_none(world: MeshWorld) -> None:
     assert world.targets == ["x-sink", "x-sink"]
 
 
-@pytest.mark.parametrize("operation", ["get", "put"])
-def test_6_frames_that_can_be_neither_found_nor_kept_keep_the_message(world: MeshWorld, operation: str) -> None:
-    world.s3.fails = lambda found, key: found == operation and key.startswith("buffered/")
+@pytest.mark.parametrize("action", ["get", "put"])
+def test_6_frames_that_can_be_neither_found_nor_kept_keep_the_message(world: MeshWorld, action: str) -> None:
+    world.s3.fails = lambda found, key: found == action and key.startswith("buffered/")
     assert run(world, counting([]), message(), frames="buffered") == ["message-0"]
     assert world.targets == []
 
@@ -221,10 +221,10 @@ def test_4_a_copy_of_a_message_that_failed_does_not_mark_its_hop(world: MeshWorl
     calls: list[Any] = []
     event = sqs_event(message(), message())
     event["Records"][1]["messageId"] = "message-0"
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     sidecar = build_sidecar(world.light(counting(calls), deduplicate=True, frames="buffered"))
     assert batch_failures(sidecar.process(event)) == ["message-0"]
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert run(world, counting(calls), message(), deduplicate=True, frames="buffered") == []
     assert "post" in world.targets
 
@@ -313,7 +313,7 @@ def test_12_inputs_are_kept_below_id_generation_and_position(world: MeshWorld) -
 
 
 def test_12_an_input_that_cannot_be_kept_keeps_the_message(world: MeshWorld) -> None:
-    world.s3.fails = lambda operation, key: key.startswith("hops/")
+    world.s3.fails = lambda action, key: key.startswith("hops/")
     assert run(world, never, message(), options={KEEP_INPUT.key: True}) == ["message-0"]
 
 

@@ -58,7 +58,7 @@ def test_an_error_of_s3_is_raised(operation: str) -> None:
         "put": lambda: make(s3).save(ENVELOPE, []),
     }
     with pytest.raises(ClientError):
-        calls[operation]()
+        calls[action]()
 
 
 @pytest.mark.rule("6.buffered.readers")

@@ -32,11 +32,11 @@ class Runner:
         self.requests.append(request)
         return self.error
 
-    def call(self, operation: str, status: int = 200, key: str = "data/1", **more: Any) -> None:
+    def call(self, action: str, status: int = 200, key: str = "data/1", **more: Any) -> None:
         """Make a call of S3 with a response of this status."""
         parameters = {"Bucket": "b", "Key": key, **more}
-        self.sync.before(operation, parameters)
-        self.sync.after(operation, parameters, status)
+        self.sync.before(action, parameters)
+        self.sync.after(action, parameters, status)
 
     def asked(self) -> list[dict[str, Any]]:
         """Return the requests since the latest call, those for the next command of Spark included."""

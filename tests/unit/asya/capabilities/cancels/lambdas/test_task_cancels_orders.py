@@ -132,12 +132,12 @@ def race() -> Iterator[Race]:
         yield Race(world, tables)
 
 
-def is_shared(operation: str, request: dict[str, Any]) -> bool:
+def is_shared(action: str, request: dict[str, Any]) -> bool:
     """Whether a call reads or writes a claim, writes the record, or writes the object of an end."""
-    is_claim = request.get("TableName") == "asya-shop-sink" and operation in ("get_item", "update_item")
-    is_record = operation == "put_item" and request["Item"]["sk"]["S"] == "record"
-    is_record |= operation == "transact_write_items"
-    return is_claim or is_record or operation == "put_object"
+    is_claim = request.get("TableName") == "asya-shop-sink" and action in ("get_item", "update_item")
+    is_record = action == "put_item" and request["Item"]["sk"]["S"] == "record"
+    is_record |= action == "transact_write_items"
+    return is_claim or is_record or action == "put_object"
 
 
 def steps_of(race: Race, actor: str, phase: str) -> list[int]:

@@ -59,10 +59,10 @@ def test_a_report_that_is_not_taken_is_made_again_by_the_next_scan(dlq_world: Dl
 
 def test_no_copy_keeps_nobody_from_reporting_but_is_tried_again(dlq_world: DlqWorld) -> None:
     dlq_world.put("infer", "m-1", message())
-    dlq_world.world.s3.fails = lambda operation, key: operation == "put"
+    dlq_world.world.s3.fails = lambda action, key: action == "put"
     dlq_world.scan()
     assert len(dlq_world.reported) == 1
-    dlq_world.world.s3.fails = lambda operation, key: False
+    dlq_world.world.s3.fails = lambda action, key: False
     dlq_world.scan()
     dlq_world.scan()
     assert len(dlq_world.reported) == 2

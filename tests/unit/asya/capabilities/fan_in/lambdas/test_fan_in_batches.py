@@ -145,9 +145,9 @@ def test_a_slice_that_cannot_be_stored_counts_once_it_is(start: Start) -> None:
     mesh = start()
     large = json.loads(slice_body(1, 3))
     large["payload"]["text"] = "x" * INLINE_BYTES  # its content goes to S3
-    mesh.world.s3.fails = lambda operation, key: operation == "put" and key.startswith("slices/")
+    mesh.world.s3.fails = lambda action, key: action == "put" and key.startswith("slices/")
     assert mesh.process("x-fan-in", slice_body(0, 3), json.dumps(large)) == ["message-1"]
-    mesh.world.s3.fails = lambda operation, key: False
+    mesh.world.s3.fails = lambda action, key: False
     assert mesh.process("x-fan-in", slice_body(2, 3)) == []
     assert results(mesh) == {}
     assert mesh.process("x-fan-in", json.dumps(large)) == []

@@ -84,15 +84,15 @@ def test_redelivered_after_the_resume_it_is_not_even_reported(world: MeshWorld, 
 @pytest.mark.parametrize("dies", ["keep", "report", "tell", "note"])
 def test_whatever_fails_is_completed_by_the_redelivery(world: MeshWorld, bus: FakeEvents, dies: str) -> None:
     if dies == "keep":
-        world.s3.fails = lambda operation, key: operation == "put"
+        world.s3.fails = lambda action, key: action == "put"
     if dies == "note":
-        world.s3.fails = lambda operation, key: operation == "put" and key.endswith(".notified")
+        world.s3.fails = lambda action, key: action == "put" and key.endswith(".notified")
     if dies == "report":
         world.sqs.refuse["asya-shop-x-ends"] = [Refusal("call")]
     bus.refuses = dies == "tell"
     assert run_pause(world, here()) == ["message-0"]
     assert bool(bus.details) == (dies == "note")
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     bus.refuses = False
     assert run_pause(world, here(), times=2) == []
     assert stored(world)["id"] == "env-1"

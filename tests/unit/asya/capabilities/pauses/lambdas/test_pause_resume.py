@@ -71,9 +71,9 @@ def test_the_tombstone_comes_after_the_sending(world: MeshWorld, bus: FakeEvents
 def test_without_a_tombstone_the_same_is_sent_again(world: MeshWorld, bus: FakeEvents) -> None:
     run_pause(world, here())
     body = codec.encode(codec.decode(world.s3.content(KEY)))
-    world.s3.fails = lambda operation, key: operation == "put"
+    world.s3.fails = lambda action, key: action == "put"
     assert at_x_resume(world, body) == ["message-0"]
-    world.s3.fails = lambda operation, key: False
+    world.s3.fails = lambda action, key: False
     assert at_x_resume(world, body, times=2) == []
     first, second = world.sent("post")
     assert (first.id, first.route, first.payload) == (second.id, second.route, second.payload)

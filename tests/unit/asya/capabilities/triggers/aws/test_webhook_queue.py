@@ -83,7 +83,7 @@ def test_16_a_reference_to_something_else_starts_nothing(change: dict[str, objec
 def test_16_an_outage_of_s3_leaves_the_message_on_its_queue() -> None:
     s3 = MemoryS3()
     message = sent(s3)
-    s3.fails = lambda operation, _: operation == "get"
+    s3.fails = lambda action, _: action == "get"
     with pytest.raises(ClientError):
         restored(s3, message)
 

@@ -1,4 +1,4 @@
-"""On an application of others no run starts beyond its slots (`protocol §10`)."""
+"""On an application of others no run starts beyond its permits (`protocol §10`)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ FIRST = ["asya.flights.clean.0000000001", "asya.flights.stats.0000000001"]
 
 
 @pytest.mark.rule("10.busy.slots")
-def test_no_run_starts_beyond_the_slots(shared: HeavyWorld) -> None:
+def test_no_run_starts_beyond_the_permits(shared: HeavyWorld) -> None:
     fill(shared)
 
     assert names_of(shared) == FIRST
@@ -61,7 +61,7 @@ def test_no_run_starts_beyond_the_slots(shared: HeavyWorld) -> None:
 
 @pytest.mark.rule("10.busy.slots")
 @pytest.mark.slow
-def test_the_end_of_a_run_frees_its_slot(shared: HeavyWorld) -> None:
+def test_the_end_of_a_run_frees_its_permit(shared: HeavyWorld) -> None:
     fill(shared)
     shared.write_results(1, [done_result(0, {})], actor="stats")
     shared.set_state("run2", "SUCCESS")
@@ -73,7 +73,7 @@ def test_the_end_of_a_run_frees_its_slot(shared: HeavyWorld) -> None:
 
 
 @pytest.mark.rule("10.busy.slots")
-def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
+def test_a_dispatcher_that_died_after_taking_a_permit_starts_the_run_with_it(
     shared: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     enqueue_ids(shared, "a")
@@ -81,8 +81,8 @@ def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
         patch.setattr(RunStart, "_start", lambda *_: False)
         dispatch_now(shared, "clean")
     assert names_of(shared) == []
-    shared.services.run_slots.take("asya.flights.stats.0000000009", is_active=lambda _: True, now=datetime.now(UTC))
-    assert not shared.services.run_slots.take(
+    shared.services.run_permits.take("asya.flights.stats.0000000009", is_active=lambda _: True, now=datetime.now(UTC))
+    assert not shared.services.run_permits.take(
         "asya.flights.stats.0000000010", is_active=lambda _: True, now=datetime.now(UTC)
     )
 
@@ -91,13 +91,13 @@ def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
     assert names_of(shared) == FIRST[:1]
 
 
-def test_a_refused_run_holds_no_slot(shared: HeavyWorld) -> None:
+def test_a_refused_run_holds_no_permit(shared: HeavyWorld) -> None:
     shared.emr.refusals = ["ValidationException", "ValidationException"]
     fill(shared)
     assert names_of(shared) == ["asya.flights.clean.0000000002"]
 
 
-def test_a_run_of_a_removed_actor_that_never_started_holds_no_slot(shared: HeavyWorld) -> None:
+def test_a_run_of_a_removed_actor_that_never_started_holds_no_permit(shared: HeavyWorld) -> None:
     shared.emr.refusals = ["ThrottlingException"]
     enqueue_ids(shared, "a")
     shared.dispatch()
@@ -105,30 +105,30 @@ def test_a_run_of_a_removed_actor_that_never_started_holds_no_slot(shared: Heavy
     others = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
     remaining = RunStart(HeavyWorld(others).services)
 
-    assert RunStart(shared.services)._holds_slot(FIRST[0])
-    assert not remaining._holds_slot(FIRST[0])
-    assert not remaining._holds_slot("nightly")
+    assert RunStart(shared.services)._holds_permit(FIRST[0])
+    assert not remaining._holds_permit(FIRST[0])
+    assert not remaining._holds_permit("nightly")
 
 
 @pytest.mark.rule("10.busy.slots")
 @pytest.mark.parametrize("end", ["SUCCESS", "unknown"])
-def test_a_run_of_a_removed_actor_holds_its_slot_until_it_ends(shared: HeavyWorld, end: str) -> None:
-    """Nobody reconciles the runs of a removed actor, so a lost event must not keep the slot."""
+def test_a_run_of_a_removed_actor_holds_its_permit_until_it_ends(shared: HeavyWorld, end: str) -> None:
+    """Nobody reconciles the runs of a removed actor, so a lost event must not keep the permit."""
     enqueue_ids(shared, "a")
     shared.dispatch()
     shared.table = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
     dispatcher = RunStart(shared.services_of("x-dispatch"))
-    assert dispatcher._holds_slot(FIRST[0])
+    assert dispatcher._holds_permit(FIRST[0])
 
     if end == "unknown":
         shared.emr.forgotten.add("run1")
     else:
         shared.set_state("run1", end, event=False)
 
-    assert not dispatcher._holds_slot(FIRST[0])
+    assert not dispatcher._holds_permit(FIRST[0])
 
 
-def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_slot(
+def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_permit(
     shared: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     enqueue_ids(shared, "a")
@@ -139,7 +139,7 @@ def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_slot(
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "GetJobRun")
 
     monkeypatch.setattr(shared.emr, "get_job_run", throttled)
-    assert RunStart(shared.services_of("x-dispatch"))._holds_slot(FIRST[0])
+    assert RunStart(shared.services_of("x-dispatch"))._holds_permit(FIRST[0])
 
 
 def holders(world: HeavyWorld) -> list[str]:
@@ -148,7 +148,7 @@ def holders(world: HeavyWorld) -> list[str]:
 
 @pytest.mark.rule("10.busy.slots")
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ApplicationMaxCapacityExceededException"])
-def test_a_run_that_cannot_start_holds_no_slot(shared: HeavyWorld, code: str) -> None:
+def test_a_run_that_cannot_start_holds_no_permit(shared: HeavyWorld, code: str) -> None:
     shared.emr.refusals = [code]
     enqueue_ids(shared, "a")
     Dispatcher(shared.services_of("x-dispatch")).process(shared.receive("x-dispatch"))
@@ -159,14 +159,14 @@ def test_a_run_that_cannot_start_holds_no_slot(shared: HeavyWorld, code: str) ->
 
 
 @pytest.mark.rule("10.busy.slots")
-def test_a_run_that_emr_may_have_accepted_keeps_its_slot(shared: HeavyWorld) -> None:
+def test_a_run_that_emr_may_have_accepted_keeps_its_permit(shared: HeavyWorld) -> None:
     shared.emr.refusals = ["InternalServerException"]
     enqueue_ids(shared, "a")
     shared.dispatch()
     assert (names_of(shared), holders(shared)) == ([], FIRST[:1])
 
 
-def test_a_run_without_its_manifest_holds_no_slot(shared: HeavyWorld) -> None:
+def test_a_run_without_its_manifest_holds_no_permit(shared: HeavyWorld) -> None:
     shared.emr.refusals = ["ThrottlingException"]
     enqueue_ids(shared, "a")
     shared.dispatch()
@@ -181,7 +181,7 @@ def test_a_run_without_its_manifest_holds_no_slot(shared: HeavyWorld) -> None:
     assert holders(shared) == []
 
 
-def test_an_application_of_the_mesh_needs_no_slots(world: HeavyWorld) -> None:
+def test_an_application_of_the_mesh_needs_no_permits(world: HeavyWorld) -> None:
     enqueue_ids(world, "a")
     world.dispatch()
     assert world.items("QUOTA#concurrent-runs") == []

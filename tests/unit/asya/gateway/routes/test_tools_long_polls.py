@@ -1,4 +1,4 @@
-"""The calls that wait for tasks, when no slot is free (`protocol §13.waits`): REST, Model Context Protocol, Agent2Agent."""
+"""The calls that wait for tasks, when no permit is free (`protocol §13.waits`): REST, Model Context Protocol, Agent2Agent."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,7 +11,7 @@ from asya.function.aws import clients
 from asya.function.aws.table import Table
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL, RealEnvironment
-from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
@@ -23,7 +23,7 @@ from tests.doubles.tasks import at
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 REST = "POST /tools/call"
-LIMITS = GatewayLimits(waits=3, waits_per_caller=2)
+LIMITS = GatewayLimits(long_polls=3, long_polls_per_caller=2)
 MCP = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
@@ -34,11 +34,11 @@ def limited(gateway: Gateway, with_tools: None) -> None:
 
 @contextmanager
 def waiting(*principals: str) -> Iterator[None]:
-    """Hold the slots of calls of these callers."""
-    slots = WaitSlots(Table(clients.dynamodb(), "asya-flights-tasks"), LIMITS, REAL, pytest.fail)
+    """Hold the permits of calls of these callers."""
+    permits = LongPollPermits(Table(clients.dynamodb(), "asya-flights-tasks"), LIMITS, REAL, pytest.fail)
     with ExitStack() as held:
         for principal in principals:
-            held.enter_context(slots.hold(principal, at(0)))
+            held.enter_context(permits.hold(principal, at(0)))
         yield
 
 
@@ -65,22 +65,22 @@ def mcp(gateway: Gateway, name: str, arguments: object, *, wait: int = 1) -> Any
     return content["result"]
 
 
-def held_slots() -> list[str]:
+def held_permits() -> list[str]:
     found = clients.dynamodb().scan(TableName="asya-flights-tasks")["Items"]
-    return [item["pk"]["S"] for item in found if item["pk"]["S"].startswith("WAIT")]
+    return [item["pk"]["S"] for item in found if item["pk"]["S"].startswith("POLL")]
 
 
 @pytest.mark.rule("13.waits")
 def test_13_waits_a_tool_call_beyond_the_limit_starts_nothing(gateway: Gateway) -> None:
     with waiting("AIDAALICE", "AIDAALICE"):
         status, content = rest(gateway)
-        assert (status, content["error"]["code"]) == (429, "too_many_waits")
+        assert (status, content["error"]["code"]) == (429, "too_many_long_polls")
         assert gateway.messages("publish-report") == []
         assert rest(gateway, BOB)[0] == 202
         with waiting("AIDACAROL"):
             status, content = rest(gateway, BOB)
-            assert (status, "gateway.waits)" in content["error"]["message"]) == (429, True)
-    assert held_slots() == []
+            assert (status, "gateway.long_polls)" in content["error"]["message"]) == (429, True)
+    assert held_permits() == []
     assert rest(gateway)[0] == 202
 
 
@@ -120,11 +120,11 @@ def test_13_waits_a_model_is_told_to_try_again(gateway: Gateway, monkeypatch: py
         assert not mcp(gateway, "plain", {}, wait=0).get("isError")
         assert not mcp(gateway, "cancel_task", {"id": task_id}).get("isError")
     assert mcp(gateway, "wait_for_task", {"id": task_id})["structuredContent"]["status"] == "canceled"
-    assert held_slots() == []
+    assert held_permits() == []
 
 
 @pytest.mark.rule("13.waits", "13.mcp.cancel")
-def test_13_waits_a_cancellation_needs_a_slot_only_to_wait_for_its_request(gateway: Gateway) -> None:
+def test_13_waits_a_cancellation_needs_a_permit_only_to_wait_for_its_request(gateway: Gateway) -> None:
     session = {"mcp-protocol-version": "2025-11-25", "mcp-session-id": "s"}
 
     def post(method: str, params: object, **message: object) -> tuple[int, Any]:
@@ -135,7 +135,7 @@ def test_13_waits_a_cancellation_needs_a_slot_only_to_wait_for_its_request(gatew
     with waiting("AIDAALICE", "AIDAALICE"):
         assert post("notifications/cancelled", {"requestId": 7}) == (202, None)
         status, content = post("notifications/cancelled", {"requestId": 8})
-        assert (status, content["error"]["code"]) == (429, "too_many_waits")
+        assert (status, content["error"]["code"]) == (429, "too_many_long_polls")
     [message] = gateway.messages("publish-report")
     assert gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=message["id"]))[1]["status"] == "canceled"
 
@@ -148,18 +148,18 @@ def test_13_waits_an_agent_is_told_to_try_again(gateway: Gateway, method: str) -
         assert refused["code"] == -32603
         assert "2 calls of this caller already wait" in refused["message"]
         info, retry = refused["data"]
-        assert info["reason"] == "TOO_MANY_WAITS"
+        assert info["reason"] == "TOO_MANY_LONG_POLLS"
         assert retry == {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "5s"}
         assert gateway.messages("publish-report") == []
     assert "error" not in rpc(gateway, method, tool_message("plain", {}))
-    assert held_slots() == []
+    assert held_permits() == []
 
 
 @pytest.mark.rule("13.waits")
-def test_13_waits_a_call_that_does_not_wait_takes_no_slot(gateway: Gateway) -> None:
+def test_13_waits_a_call_that_does_not_wait_takes_no_permit(gateway: Gateway) -> None:
     with waiting("AIDAALICE", "AIDAALICE"):
         message = tool_message("plain", {}) | {"configuration": {"returnImmediately": True}}
         task_id = result(gateway, "SendMessage", message)["task"]["id"]
         assert result(gateway, "GetTask", {"id": task_id})["id"] == task_id
         assert gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=task_id))[0] == 200
-        assert len(held_slots()) == 4
+        assert len(held_permits()) == 4

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from asya.function.aws.table import Table
 from asya.function.lambdas.environment import REAL
-from asya.gateway.aws.wait_slots import WaitSlots
-from asya.gateway.waits import LEASE
+from asya.gateway.aws.long_poll_permits import LongPollPermits
+from asya.gateway.long_polls import LEASE
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import Gateway
 from asya.tasks.aws.task_store import TaskStoreError
@@ -27,9 +27,9 @@ def client() -> "Iterator[DynamoDBClient]":
         yield client
 
 
-def slots(client: Any, waits: int = 50, waits_per_caller: int = 10) -> WaitSlots:
-    limits = Gateway(waits=waits, waits_per_caller=waits_per_caller)
-    return WaitSlots(Table(client, "tasks"), limits, REAL, pytest.fail)
+def permits(client: Any, long_polls: int = 50, long_polls_per_caller: int = 10) -> LongPollPermits:
+    limits = Gateway(long_polls=long_polls, long_polls_per_caller=long_polls_per_caller)
+    return LongPollPermits(Table(client, "tasks"), limits, REAL, pytest.fail)
 
 
 def items(client: "DynamoDBClient") -> list[tuple[str, str]]:
@@ -38,7 +38,7 @@ def items(client: "DynamoDBClient") -> list[tuple[str, str]]:
 
 
 class Died(BaseException):
-    """The process crashes; nothing frees its slots."""
+    """The process crashes; nothing frees its permits."""
 
 
 class Failing:
@@ -61,20 +61,20 @@ THROTTLED = ClientError({"Error": {"Code": "ThrottlingException", "Message": "sl
 
 
 @pytest.mark.rule("13.waits")
-def test_13_waits_a_caller_gets_so_many_slots_and_others_get_theirs(client: "DynamoDBClient") -> None:
-    pool = slots(client, waits=5, waits_per_caller=2)
+def test_13_waits_a_caller_gets_so_many_permits_and_others_get_theirs(client: "DynamoDBClient") -> None:
+    pool = permits(client, long_polls=5, long_polls_per_caller=2)
     with ExitStack() as held:
         for _ in range(2):
             held.enter_context(pool.hold("ALICE", at(0)))
-        with pytest.raises(ApiError, match=r"gateway\.waits_per_caller") as refused, pool.hold("ALICE", at(1)):
+        with pytest.raises(ApiError, match=r"gateway\.long_polls_per_caller") as refused, pool.hold("ALICE", at(1)):
             pytest.fail("a third call waits")
         assert (refused.value.status, refused.value.retry_after) == (429, 5)
         for _ in range(2):
             held.enter_context(pool.hold("BOB", at(1)))
         held.enter_context(pool.hold("CAROL", at(1)))
-        with pytest.raises(ApiError, match=r"gateway\.waits\)"), pool.hold("DAVE", at(1)):
+        with pytest.raises(ApiError, match=r"gateway\.long_polls\)"), pool.hold("DAVE", at(1)):
             pytest.fail("a sixth call waits")
-        # The refused calls hold nothing: five slots of callers, and five of the mesh.
+        # The refused calls hold nothing: five permits of callers, and five of the mesh.
         assert len(items(client)) == 10
     assert items(client) == []
     with pool.hold("ALICE", at(2)):
@@ -82,9 +82,11 @@ def test_13_waits_a_caller_gets_so_many_slots_and_others_get_theirs(client: "Dyn
 
 
 @pytest.mark.rule("13.waits")
-def test_13_waits_the_slots_of_a_process_that_died_expire(client: "DynamoDBClient") -> None:
-    pool = slots(client, waits=1)
-    dead = WaitSlots(Table(Failing(client, "delete_item", Died()), "tasks"), Gateway(waits=1), REAL, pytest.fail)  # type: ignore[arg-type]
+def test_13_waits_the_permits_of_a_process_that_died_expire(client: "DynamoDBClient") -> None:
+    pool = permits(client, long_polls=1)
+    dead = LongPollPermits(
+        Table(Failing(client, "delete_item", Died()), "tasks"), Gateway(long_polls=1), REAL, pytest.fail
+    )  # type: ignore[arg-type]
     with pytest.raises(Died), dead.hold("ALICE", at(0)):
         pass
     with pytest.raises(ApiError), pool.hold("BOB", at(LEASE - 1)):
@@ -95,8 +97,8 @@ def test_13_waits_the_slots_of_a_process_that_died_expire(client: "DynamoDBClien
         pass
 
 
-def test_a_call_that_outlives_its_slot_does_not_free_that_of_the_next(client: "DynamoDBClient") -> None:
-    pool = slots(client, waits=1, waits_per_caller=1)
+def test_a_call_that_outlives_its_permit_does_not_free_that_of_the_next(client: "DynamoDBClient") -> None:
+    pool = permits(client, long_polls=1, long_polls_per_caller=1)
     with ExitStack() as held:
         with pool.hold("ALICE", at(0)):
             held.enter_context(pool.hold("ALICE", at(LEASE + 1)))
@@ -105,16 +107,16 @@ def test_a_call_that_outlives_its_slot_does_not_free_that_of_the_next(client: "D
             pass
 
 
-def test_a_failed_call_frees_its_slots(client: "DynamoDBClient") -> None:
-    with pytest.raises(ValueError, match="bad"), slots(client).hold("ALICE", at(0)):
+def test_a_failed_call_frees_its_permits(client: "DynamoDBClient") -> None:
+    with pytest.raises(ValueError, match="bad"), permits(client).hold("ALICE", at(0)):
         raise ValueError("bad")
     assert items(client) == []
 
 
-def test_a_slot_that_cannot_be_freed_is_logged_and_the_answer_stands(client: "DynamoDBClient") -> None:
+def test_a_permit_that_cannot_be_freed_is_logged_and_the_answer_stands(client: "DynamoDBClient") -> None:
     logged: list[str] = []
     failing: Any = Failing(client, "delete_item", THROTTLED)
-    with WaitSlots(Table(failing, "tasks"), Gateway(), REAL, logged.append).hold("ALICE", at(0)):
+    with LongPollPermits(Table(failing, "tasks"), Gateway(), REAL, logged.append).hold("ALICE", at(0)):
         pass
     assert len(logged) == 2
     assert all("stays taken for up to 35 s" in line and "slow down" in line for line in logged)
@@ -122,24 +124,24 @@ def test_a_slot_that_cannot_be_freed_is_logged_and_the_answer_stands(client: "Dy
 
 def test_an_unavailable_table_is_an_error(client: "DynamoDBClient") -> None:
     failing: Any = Failing(client, "put_item", THROTTLED)
-    with pytest.raises(TaskStoreError, match="slow down"), slots(failing).hold("ALICE", at(0)):
+    with pytest.raises(TaskStoreError, match="slow down"), permits(failing).hold("ALICE", at(0)):
         pass
 
 
 def test_a_task_with_the_name_of_the_pool_does_no_harm(client: "DynamoDBClient") -> None:
-    client.put_item(TableName="tasks", Item={"pk": {"S": "WAIT"}, "sk": {"S": "record"}})
+    client.put_item(TableName="tasks", Item={"pk": {"S": "POLL"}, "sk": {"S": "record"}})
     with (
-        slots(client, waits=1).hold("ALICE", at(0)),
+        permits(client, long_polls=1).hold("ALICE", at(0)),
         pytest.raises(ApiError),
-        slots(client, waits=1).hold("BOB", at(0)),
+        permits(client, long_polls=1).hold("BOB", at(0)),
     ):
         pass
 
 
 @pytest.mark.slow
-def test_a_full_pool_is_taken_to_the_last_slot(client: "DynamoDBClient") -> None:
+def test_a_full_pool_is_taken_to_the_last_permit(client: "DynamoDBClient") -> None:
     with ExitStack() as held:
         for _ in range(30):
-            held.enter_context(slots(client, waits=30, waits_per_caller=30).hold("ALICE", at(0)))
-        with pytest.raises(ApiError), slots(client, waits=30, waits_per_caller=30).hold("ALICE", at(0)):
+            held.enter_context(permits(client, long_polls=30, long_polls_per_caller=30).hold("ALICE", at(0)))
+        with pytest.raises(ApiError), permits(client, long_polls=30, long_polls_per_caller=30).hold("ALICE", at(0)):
             pass
