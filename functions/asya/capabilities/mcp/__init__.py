@@ -1,1 +1,1 @@
-"""Tools for models: Model Context Protocol. `wiring.build_mcp` builds the routes of `POST /mcp`."""
+"""Tools for models: Model Context Protocol. `routes.build_mcp` builds the routes of `POST /mcp`."""

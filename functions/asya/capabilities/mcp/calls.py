@@ -30,17 +30,12 @@ from asya.capabilities.mcp.types import (
     ToolResult,
 )
 from asya.capabilities.pauses.resume_input import InvalidInputError
-from asya.function.lambdas.environment import Environment
 from asya.gateway.access import Caller
-from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.routes.resume import ResumeRoutes
-from asya.gateway.routes.tools import ToolCalls, status_url, stream_url
+from asya.gateway.routes.tool_tasks import ToolTasks
+from asya.gateway.routes.tools import status_url, stream_url
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT
-from asya.tasks.aws.tasks import Tasks
-from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.starts.submission import Origin
 from asya.tasks.starts.tools import ToolInvocation
@@ -88,10 +83,7 @@ class ToolCall:
 class McpCalls:
     """Answers tool calls."""
 
-    calls: ToolCalls
-    tasks: Tasks
-    cancels: CancelRoutes
-    resumes: ResumeRoutes
+    tools: ToolTasks
 
     def answer(self, call: ToolCall, now: datetime) -> CallResult:
         """Return the result of a call.
@@ -102,46 +94,46 @@ class McpCalls:
         """
         if not _waits(call):
             return self._answer(call, now)
-        with self.calls.permits.hold(call.caller.principal, now):
+        with self.tools.calls.permits.hold(call.caller.principal, now):
             return self._answer(call, now)
 
     def _answer(self, call: ToolCall, now: datetime) -> CallResult:
         if call.params.request_state is not None:
             return self._continue(call, call.params.request_state, now)
         match call.params.name:
-            case name if name in self.calls.mesh.tools:
+            case name if name in self.tools.calls.mesh.tools:
                 sent = _null_as_empty(call.params.arguments)
-                invocation = ToolInvocation(name, unwrapped(self.calls.mesh.tools[name].input_schema, sent))
-                task_id = self.calls.start(invocation, call.caller.principal, call.origin, now, call.key)
+                invocation = ToolInvocation(name, unwrapped(self.tools.calls.mesh.tools[name].input_schema, sent))
+                task_id = self.tools.calls.start(invocation, call.caller.principal, call.origin, now, call.key)
                 return self._wait(task_id, call, now)
             case name if name == WAIT_TOOL:
                 arguments = _arguments(call, _TaskArguments)
-                visible_task(self.tasks, arguments.id, call.caller, now)
+                visible_task(self.tools.calls.tasks, arguments.id, call.caller, now)
                 return self._wait(arguments.id, call, now)
             case name if name == CANCEL_TOOL:
                 arguments = _arguments(call, _TaskArguments)
-                canceled = self.cancels.cancel(arguments.id, call.caller, now)
-                task = visible_task(self.tasks, arguments.id, call.caller, now)
+                canceled = self.tools.cancels.cancel(arguments.id, call.caller, now)
+                task = visible_task(self.tools.calls.tasks, arguments.id, call.caller, now)
                 return cancel_result(task, canceled.status, _links(arguments.id, call))
             case name if name == RESUME_TOOL:
                 resume = _arguments(call, _ResumeArguments)
-                self.resumes.resume(resume.id, call.caller, resume.input, now)
+                self.tools.resumes.resume(resume.id, call.caller, resume.input, now)
                 return self._wait(resume.id, call, now)
             case name:
-                known = ", ".join(sorted(self.calls.mesh.tools)) or "none"
+                known = ", ".join(sorted(self.tools.calls.mesh.tools)) or "none"
                 raise ApiError(404, "unknown_tool", f"there is no tool {name[:100]!r}; the tools are: {known}", "name")
 
     def _continue(self, call: ToolCall, state: str, now: datetime) -> CallResult:
         """Continue a call with the user's answers to a pause; a repetition has no effect."""
         task_id, since = read_request_state(state)
-        task = visible_task(self.tasks, task_id, call.caller, now)
+        task = visible_task(self.tools.calls.tasks, task_id, call.caller, now)
         if task.status != "paused" or task.pause is None or task.pause.since != since:
             return self._wait(task_id, call, now)
         answers = read_answers(call.params.input_responses)
         if answers is None:
             return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
         try:
-            self.resumes.resume(task_id, call.caller, answers, now, since=since)
+            self.tools.resumes.resume(task_id, call.caller, answers, now, since=since)
         except InvalidInputError as error:
             return input_required(task_id, task.pause, error.message)
         except ApiError as error:
@@ -150,7 +142,7 @@ class McpCalls:
         return self._wait(task_id, call, now)
 
     def _wait(self, task_id: str, call: ToolCall, now: datetime) -> CallResult:
-        task = self.calls.wait(task_id, now, call.seconds, on_read=call.on_poll)
+        task = self.tools.calls.wait(task_id, now, call.seconds, on_read=call.on_poll)
         if task is None:
             raise unknown_task(task_id)
         if (
@@ -192,10 +184,7 @@ _POLL_SECONDS = 0.25
 class McpCancellation:
     """Finds the task of a request and cancels it."""
 
-    starter: TaskStarter
-    cancels: CancelRoutes
-    permits: LongPollPermits
-    environment: Environment
+    tools: ToolTasks
 
     def cancel(self, key: str, caller: Caller, now: datetime) -> None:
         """Cancel the task that an idempotency key started; a key without a task has no effect.
@@ -208,19 +197,19 @@ class McpCancellation:
         """
         if self._try_cancel(key, caller, now):
             return
-        with self.permits.hold(caller.principal, now):
-            deadline = self.environment.monotonic() + WAIT_SECONDS
-            while self.environment.monotonic() < deadline:
-                self.environment.sleep(_POLL_SECONDS)
+        with self.tools.calls.permits.hold(caller.principal, now):
+            deadline = self.tools.calls.environment.monotonic() + WAIT_SECONDS
+            while self.tools.calls.environment.monotonic() < deadline:
+                self.tools.calls.environment.sleep(_POLL_SECONDS)
                 if self._try_cancel(key, caller, now):
                     return
 
     def _try_cancel(self, key: str, caller: Caller, now: datetime) -> bool:
-        task_id = self.starter.task_of(caller.principal, key)
+        task_id = self.tools.calls.starter.task_of(caller.principal, key)
         if task_id is None:
             return False
         try:
-            self.cancels.cancel(task_id, caller, now)
+            self.tools.cancels.cancel(task_id, caller, now)
         except ApiError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise

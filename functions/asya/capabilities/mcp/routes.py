@@ -8,7 +8,7 @@ the request id, so a repeated call and a cancellation both find the task.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -23,9 +23,7 @@ from asya.capabilities.mcp.results import ProgressNotifications, error_result
 from asya.capabilities.mcp.revision import McpRequest, decode_params, read_request, require_supported
 from asya.capabilities.mcp.tools import INSTRUCTIONS, tool_list
 from asya.capabilities.mcp.types import SESSION_HEADER
-from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.entry_point import HttpServices
-from asya.gateway.http.origin import Origins
+from asya.gateway.access import Caller
 from asya.gateway.http.router import (
     Request,
     Response,
@@ -49,15 +47,11 @@ from asya.gateway.json_rpc import (
     Success,
     read,
 )
-from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.routes.resume import ResumeRoutes
-from asya.gateway.routes.tools import ToolCalls, wait_seconds
+from asya.gateway.routes.tool_tasks import ToolTasks
+from asya.gateway.routes.tools import wait_seconds
 from asya.protocol.api_errors import ApiError
 from asya.protocol.exact_json import encode_json
-from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.tasks.aws.tasks import Tasks
-from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.starts.tools import InvalidArgumentsError
 
@@ -151,13 +145,9 @@ _CLIENT_ERRORS = {
 class McpRoutes:
     """Serves `/mcp`."""
 
-    mesh: MeshTable
-    access: AccessRules
-    origins: Origins
+    tools: ToolTasks
     calls: McpCalls
     cancels: McpCancellation
-    new_id: Callable[[], str]
-    warn: Callable[[str], None]
 
     def refuse(self, request: Request, _now: datetime) -> Response:
         """Answer clients that would open a stream or end a session: this server has neither."""
@@ -168,9 +158,9 @@ class McpRoutes:
 
     def post(self, request: Request, now: datetime) -> Response:
         """Answer a request; a notification gets 202."""
-        caller = self.access.caller(required_identity(request))
+        caller = self.tools.access.caller(required_identity(request))
         require_same_origin(request)
-        check_size(request, self.mesh.gateway.max_body)
+        check_size(request, self.tools.calls.mesh.gateway.max_body)
         message: RpcMessage | None = None
         try:
             message = read(request.text)
@@ -194,11 +184,11 @@ class McpRoutes:
                 case "tools/call":
                     result: mcp.McpResult = self._call_tool(mcp_request, request, caller, progress, now)
                 case "tools/list":
-                    result = tool_list(self.mesh, decode_params(message, mcp.ListToolsParams).cursor)
+                    result = tool_list(self.tools.calls.mesh, decode_params(message, mcp.ListToolsParams).cursor)
                 case "server/discover" if mcp_request.is_modern:
                     result = self._discover()
                 case "initialize" if not mcp_request.is_modern:
-                    result, headers = self._initialize(message), {mcp.SESSION_HEADER: self.new_id()}
+                    result, headers = self._initialize(message), {mcp.SESSION_HEADER: self.tools.calls.new_id()}
                 case "ping" if not mcp_request.is_modern:
                     result = mcp.McpResult()
                 case method:
@@ -219,13 +209,13 @@ class McpRoutes:
         now: datetime,
     ) -> CallResult:
         params = decode_params(mcp_request.message, mcp.CallToolParams)
-        tool = self.mesh.tools.get(params.name)
+        tool = self.tools.calls.mesh.tools.get(params.name)
         call = ToolCall(
             params=params,
             meta=mcp_request.meta,
             is_modern=mcp_request.is_modern,
             caller=caller,
-            origin=self.origins.of(request),
+            origin=self.tools.origins.of(request),
             base_url=request.base_url,
             key=_key(mcp_request, request, caller),
             seconds=wait_seconds(preferred_wait(request)),
@@ -241,9 +231,9 @@ class McpRoutes:
         except ApiError as error:
             if error.code in _CLIENT_ERRORS:
                 raise RpcError(_CLIENT_ERRORS[error.code], _rpc_message(error)) from None
-            return error_result(public_error(error, request.request_id, self.warn).message)
+            return error_result(public_error(error, request.request_id, self.tools.warn).message)
         except TaskStoreError as error:
-            self.warn(f"request {request.request_id}: the call of tool {params.name!r} failed: {error}")
+            self.tools.warn(f"request {request.request_id}: the call of tool {params.name!r} failed: {error}")
             message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
             raise RpcError(INTERNAL_ERROR, message) from None
 
@@ -282,7 +272,7 @@ class McpRoutes:
         return completed
 
     def _server_info(self) -> mcp.Implementation:
-        return mcp.Implementation(f"asya-{self.mesh.namespace}")
+        return mcp.Implementation(f"asya-{self.tools.calls.mesh.namespace}")
 
 
 def _key(mcp_request: McpRequest, request: Request, caller: Caller) -> IdempotencyKey | None:
@@ -306,24 +296,6 @@ def _http_status(error: RpcError, mcp_request: McpRequest) -> int:
     return 404 if error.fault.code == METHOD_NOT_FOUND else 400
 
 
-def build_mcp(
-    own: HttpServices,
-    *,
-    tasks: Tasks,
-    starter: TaskStarter,
-    access: AccessRules,
-    origins: Origins,
-    tool_calls: ToolCalls,
-    cancels: CancelRoutes,
-    resumes: ResumeRoutes,
-) -> McpRoutes:
+def build_mcp(tools: ToolTasks) -> McpRoutes:
     """Build the routes of `/mcp`."""
-    return McpRoutes(
-        mesh=tool_calls.mesh,
-        access=access,
-        origins=origins,
-        calls=McpCalls(tool_calls, tasks, cancels, resumes),
-        cancels=McpCancellation(starter, cancels, tool_calls.permits, own.environment),
-        new_id=own.new_id,
-        warn=own.warn,
-    )
+    return McpRoutes(tools, McpCalls(tools), McpCancellation(tools))

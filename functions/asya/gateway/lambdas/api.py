@@ -29,6 +29,7 @@ from asya.gateway.http.router import HttpRoute, Request, Response
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.replays import SetReplays
 from asya.gateway.routes.resume import ResumeRoutes
+from asya.gateway.routes.tool_tasks import ToolTasks
 from asya.gateway.routes.tools import ToolCalls
 from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls, build_trigger_calls
 from asya.protocol import names
@@ -100,6 +101,7 @@ class ApiParts:
         self.resumes = ResumeRoutes(self.mesh, self.tasks, self.access, build_releases(own, self.tasks))
         permits = LongPollPermits(Table(self._client, self._table), self.mesh.gateway, own.environment, self.warn)
         self.calls = ToolCalls(self.mesh, self.tasks, self.starter, permits, own.environment, own.new_id)
+        self.tools = ToolTasks(self.calls, self.cancels, self.resumes, self.access, self.origins, self.warn)
 
     @cached_property
     def keys(self) -> TokenKeys:
@@ -153,26 +155,8 @@ def build_api(own: HttpServices) -> tuple[HttpRoute, ...]:
         build_trigger_calls(own, parts.access, parts.tasks, parts.lists),
         build_slot_calls(own),
         build_backfill_calls(own, parts.access, parts.tasks, parts.cancels),
-        build_mcp(
-            own,
-            tasks=parts.tasks,
-            starter=parts.starter,
-            access=parts.access,
-            origins=parts.origins,
-            tool_calls=parts.calls,
-            cancels=parts.cancels,
-            resumes=parts.resumes,
-        ),
-        build_a2a(
-            own,
-            tasks=parts.tasks,
-            lists=parts.lists,
-            access=parts.access,
-            origins=parts.origins,
-            tool_calls=parts.calls,
-            cancels=parts.cancels,
-            resumes=parts.resumes,
-        ),
+        build_mcp(parts.tools),
+        build_a2a(own, parts.tools, parts.lists),
     )
     return routes_of(names.GATEWAY_API, own.settings, handlers, parts.handler)
 

@@ -39,9 +39,8 @@ from asya.capabilities.a2a.versions import METHODS, STATES, VERSION, Method, is_
 from asya.capabilities.pauses.resume_input import InvalidInputError
 from asya.function.aws import clients
 from asya.gateway import json_rpc
-from asya.gateway.access import AccessRules, Caller
+from asya.gateway.access import Caller
 from asya.gateway.http.entry_point import HttpServices
-from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import (
     KEY_LIMIT,
     Request,
@@ -61,9 +60,7 @@ from asya.gateway.json_rpc import (
     MessageId,
     RpcError,
 )
-from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.routes.resume import ResumeRoutes
-from asya.gateway.routes.tools import ToolCalls
+from asya.gateway.routes.tool_tasks import ToolTasks
 from asya.gateway.streams.event_poller import EventPoller
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
@@ -72,7 +69,6 @@ from asya.protocol.task import TaskRecord
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.starts.tools import InvalidArgumentsError
 from asya.tasks.view import TaskView
@@ -145,31 +141,22 @@ _CANCEL = ":cancel"
 
 @dataclass(frozen=True, slots=True)
 class A2ARoutes:
-    """Serves `/a2a` and the agent card.
+    """Serves `/a2a` and the agent card."""
 
-    Attributes:
-        warn: Logs a problem of the tasks table.
-    """
-
-    calls: ToolCalls
-    cancels: CancelRoutes
-    resumes: ResumeRoutes
+    tools: ToolTasks
     lists: A2ALists
     push: PushConfigCalls
     streams: A2AStreams
-    access: AccessRules
-    origins: Origins
-    warn: Callable[[str], None]
 
     def card(self, request: Request, _now: datetime) -> Response:
         """Answer `GET /.well-known/agent-card.json`; the card of each API names its security scheme."""
-        takes_tokens = self.origins.takes_tokens(request)
-        return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)
+        takes_tokens = self.tools.origins.takes_tokens(request)
+        return Response(200, card(self.tools.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)
 
     def answer(self, request: Request, now: datetime) -> Response:
         """Answer `POST /a2a`: one JSON-RPC call, whose errors have the HTTP status 200."""
-        caller = self.access.caller(required_identity(request))
-        check_size(request, self.calls.mesh.gateway.max_body)
+        caller = self.tools.access.caller(required_identity(request))
+        check_size(request, self.tools.calls.mesh.gateway.max_body)
         try:
             call = json_rpc.read(request.text)
         except RpcError as error:
@@ -185,16 +172,16 @@ class A2ARoutes:
         except A2AError as error:
             problem = error
         except ApiError as error:
-            problem = to_a2a_error(public_error(error, request.request_id, self.warn))
+            problem = to_a2a_error(public_error(error, request.request_id, self.tools.warn))
         except TaskStoreError as error:
-            self.warn(f"request {request.request_id}: call of {call.method!r} failed: {error}")
+            self.tools.warn(f"request {request.request_id}: call of {call.method!r} failed: {error}")
             message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
             problem = A2AError(INTERNAL_ERROR, message)
         return Response(200, failure(call.id, problem))
 
     def cancel_by_path(self, request: Request, now: datetime) -> Response:
         """Answer `POST /a2a/tasks/{id}:cancel`; a path variable of API Gateway is a whole segment, `:cancel` included."""
-        caller = self.access.caller(required_identity(request))
+        caller = self.tools.access.caller(required_identity(request))
         segment = unquote(request.parameters["id"])
         if not segment.endswith(_CANCEL):
             raise ApiError(
@@ -213,7 +200,7 @@ class A2ARoutes:
         Raises:
             A2AError: The task does not exist, or the caller may not see it.
         """
-        task = self.calls.tasks.read(task_id, now) if is_usable(task_id) else None
+        task = self.tools.calls.tasks.read(task_id, now) if is_usable(task_id) else None
         if task is None or not caller.may_see(task.owner):
             raise _unknown(task_id)
         return task
@@ -228,7 +215,7 @@ class A2ARoutes:
         if not is_usable(task_id):
             raise _unknown(task_id)
         try:
-            canceled = self.cancels.cancel(task_id, caller, now)
+            canceled = self.tools.cancels.cancel(task_id, caller, now)
         except ApiError as error:
             if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
@@ -288,10 +275,10 @@ class _Call:
         if not params.settings.return_immediately:
             with self._permits():
                 task_id = self._start_or_resume(params)
-                task = self.routes.calls.wait(task_id, self.now)
+                task = self.routes.tools.calls.wait(task_id, self.now)
         else:
             task_id = self._start_or_resume(params)
-            task = self.routes.calls.tasks.read(task_id, self.now)
+            task = self.routes.tools.calls.tasks.read(task_id, self.now)
         if task is None:
             raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} does not exist any more", "id")
         return task_of(task)
@@ -302,7 +289,7 @@ class _Call:
             return Response(200, self.routes.streams.stream(task, self.id, self.now))
 
     def _permits(self) -> AbstractContextManager[None]:
-        return self.routes.calls.permits.hold(self.caller.principal, self.now)
+        return self.routes.tools.calls.permits.hold(self.caller.principal, self.now)
 
     def _start_or_resume(self, params: SendParams) -> str:
         """Start a task or resume one, and return its id."""
@@ -315,7 +302,7 @@ class _Call:
     def _start(self, params: SendParams) -> str:
         routes, message = self.routes, params.message
         content = read_message(message, params.metadata)
-        invocation = tool_invocation(content, routes.calls.mesh)
+        invocation = tool_invocation(content, routes.tools.calls.mesh)
         push = params.settings.task_push_notification_config
         target = routes.push.target(push) if push else None
 
@@ -324,10 +311,10 @@ class _Call:
                 routes.push.save(record, push.id, target, self.now)
             return msgspec.structs.replace(record, context=message.context_id or None, is_watched=target is not None)
 
-        return routes.calls.start(
+        return routes.tools.calls.start(
             invocation,
             self.caller.principal,
-            routes.origins.of(self.request),
+            routes.tools.origins.of(self.request),
             self.now,
             IdempotencyKey(self.caller.principal, f"a2a/{message.message_id}", _digest(message, invocation.name)),
             prepare=prepare,
@@ -348,7 +335,7 @@ class _Call:
             raise A2AError(INVALID_PARAMS, f"the answers must have at most {ANSWERS_LIMIT} bytes", "message.parts")
         if params.settings.task_push_notification_config is not None:
             routes.push.set(params.settings.task_push_notification_config, task, self.now)
-        routes.resumes.resume(task_id, self.caller, answers, self.now)
+        routes.tools.resumes.resume(task_id, self.caller, answers, self.now)
         return task_id
 
 
@@ -378,29 +365,14 @@ def _no_extended_card() -> object:
     raise A2AError(NO_EXTENDED_CARD, "there is no extended card; read /.well-known/agent-card.json")
 
 
-def build_a2a(
-    own: HttpServices,
-    *,
-    tasks: Tasks,
-    lists: TaskLists,
-    access: AccessRules,
-    origins: Origins,
-    tool_calls: ToolCalls,
-    cancels: CancelRoutes,
-    resumes: ResumeRoutes,
-) -> A2ARoutes:
+def build_a2a(own: HttpServices, tools: ToolTasks, lists: TaskLists) -> A2ARoutes:
     """Build the routes of `/a2a` and of the agent card."""
-    settings, environment = own.settings, own.environment
+    settings, environment, tasks = own.settings, own.environment, tools.calls.tasks
     client, table = clients.dynamodb(), settings.table_name("tasks")
     poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
     return A2ARoutes(
-        calls=tool_calls,
-        cancels=cancels,
-        resumes=resumes,
+        tools=tools,
         lists=A2ALists(lists),
         push=PushConfigCalls(settings.table, tasks, PushConfigStore(client, table, settings.table.retention.tasks)),
         streams=A2AStreams(poller, environment),
-        access=access,
-        origins=origins,
-        warn=own.warn,
     )
