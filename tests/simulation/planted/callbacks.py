@@ -145,17 +145,17 @@ MISTAKES = (
     found_by(
         "acknowledges rows of the index that are not written",
         wrap(ResultIndex, "add", _resolved_row),
-        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_a_message_stays_until_its_row_is_written",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_a_message_stays_until_its_row_is_written",
     ),
     found_by(
         "overwrites the rows of the same day",
         wrap(results, "recent_object", _one_object_a_day),
-        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
     ),
     found_by(
         "files all rows under one day",
         substitute(results, "day_of", lambda _: "2026-11-20"),
-        "unit/asya/ends/lambdas/test_sink_and_sump_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
     ),
     found_by(
         "lets a sender take the id of another one",

@@ -9,7 +9,7 @@ from asya.capabilities.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.capabilities.fan_in.lambdas import fan_in
 from asya.ends import ending
 from asya.ends.aws.results import EndObjects, Results, StoredEnd
-from asya.ends.lambdas import ends, sink_and_sump
+from asya.ends.lambdas import ends, sink, sump
 from asya.protocol.envelope import Envelope
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, everywhere, found_by, substitute, wrap
@@ -55,7 +55,7 @@ MISTAKES = (
     Mistake("claims an end unconditionally", wrap(MemoryDynamo, "update_item", _claim_unconditionally), seed=0),
     Mistake(
         "reports failures in x-sump without claiming them",
-        substitute(sink_and_sump, "claim_end", skip_claim),
+        (substitute(sink, "claim_end", skip_claim), substitute(sump, "claim_end", skip_claim)),
         "repeats",
     ),
     Mistake(

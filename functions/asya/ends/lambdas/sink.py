@@ -1,0 +1,108 @@
+"""x-sink: claims, stores and reports ended envelopes; failed ones go on to x-sump (`protocol §11`)."""
+
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.ends import ending
+from asya.ends.aws.end_claims import ClaimResult
+from asya.ends.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
+from asya.function.aws.receipt import Receipt
+from asya.function.hop import Delivery
+from asya.function.lambdas.batch import Record
+from asya.protocol import names
+from asya.protocol.codec import ParseError, encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.keys import result_key
+from asya.protocol.times import parse_time
+from asya.sidecar import arrival
+from asya.sidecar.lambdas.metrics_and_spans import trace_end
+
+
+@dataclass(frozen=True, slots=True)
+class SinkActor(CrewEnd):
+    """Processes the messages of x-sink."""
+
+    def handle(self, record: Record) -> list[Receipt]:
+        """Claim, persist and report the end of one envelope."""
+        moment = self.services.now()
+        try:
+            received = record.arrival.envelope()
+        except ParseError as error:
+            diversion = arrival.parse_failure(record.arrival, error, now=moment)
+            return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
+        sent_at = record.arrival.sent_at
+        try:
+            envelope = self.services.claim_check.redeem(received)
+        except ParseError as error:
+            return [self.services.outbox.send(ending.without_payload(received, error, sent_at=sent_at, now=moment))]
+        ended = ending.with_end_status(envelope, sent_at=sent_at, now=moment)
+        receipts = self._end(ended)
+        trace_end(self.services, ended, moment)
+        return receipts
+
+    def send_failed_child(self, child: Envelope) -> list[Receipt]:
+        """Send the failed child to x-sump; it triggers no hook."""
+        return [self.services.outbox.send(Delivery(names.SUMP, encode(child), "sump"))]
+
+    def _end(self, envelope: Envelope) -> list[Receipt]:
+        phase = (envelope.status.phase if envelope.status else None) or "succeeded"
+        key = result_key(envelope, self.services.settings.table.sink)
+        if phase not in ending.CLAIMED_PHASES:
+            self.services.telemetry.count("Processed", by=("outcome", phase))
+            return self._keep_unfinished(envelope, key)
+        result = claim_end(self.services, envelope)
+        if result.outcome != "taken":
+            return self.end_refused(envelope, result, key)
+        self.services.telemetry.count("Processed", by=("outcome", phase))
+        self._measure_task(envelope, phase)
+        return self._persist_and_report(envelope, result)
+
+    def _keep_unfinished(self, envelope: Envelope, key: str) -> list[Receipt]:
+        """Write a late copy of a paused envelope; it has not ended."""
+        receipt = Receipt("object")
+        receipt.resolve()
+        if self.persists(envelope):
+            try:
+                self.results.write_envelope(key, envelope, self.services.settings.namespace)
+            except (ClientError, BotoCoreError) as error:
+                raise NotPersistedError(self.results.uri(key), error) from error
+        return [receipt]
+
+    def _measure_task(self, envelope: Envelope, phase: str) -> None:
+        """Measure the time from the creation of a task to its end; slices and pauses are no ends of a task."""
+        created_at = envelope.status.created_at if envelope.status else None
+        if phase in ending.CLAIMED_PHASES and envelope.parent_id is None and created_at is not None:
+            elapsed_ms = (self.services.now() - parse_time(created_at)).total_seconds() * 1000
+            self.services.telemetry.measure("TimeToResult", max(0.0, elapsed_ms), "Milliseconds")
+
+    def _persist_and_report(self, envelope: Envelope, result: ClaimResult) -> list[Receipt]:
+        """Persist the envelope, then report the end that its object holds; a failed write keeps the message only."""
+        if not self.persists(envelope):
+            return self._report(envelope, envelope, result, None)
+        key = result.claim.key
+        try:
+            stored = self.objects.write(key, envelope)
+        except STORAGE_ERRORS as error:
+            receipt = Receipt("object")
+            receipt.resolve(NotPersistedError(self.results.uri(key), error))
+            return [*self._report(envelope, envelope, result, None), receipt]
+        # A redrive may have taken the claim while the object was written.
+        winner = self.lost_claim(result.claim)
+        if stored is None or winner is not None:
+            return [self.keep_superseded(envelope, winner or result.claim, key)]
+        receipts = self.remove_replaced(result, envelope, key)
+        return [*receipts, *self._report(envelope, stored.envelope, result, stored.uri)]
+
+    def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, uri: str | None) -> list[Receipt]:
+        """Report the end that is stored, and send its copies; the set of the received slice is notified too."""
+        receipts = self.report_end(stored, claimed, uri) if ending.is_reported(stored) else []
+        copies = ending.copies(stored, self.services.settings.table.sink)
+        receipts += [self.services.outbox.send(delivery) for delivery in copies]
+        return [*receipts, *self.notify_sets(received, stored), *self._index(stored, uri)]
+
+    def _index(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
+        """Index a stored envelope that succeeded or was canceled; x-sump indexes failed ones."""
+        if uri is None or (envelope.status is not None and envelope.status.phase == "failed"):
+            return []
+        return self.add_to_index(envelope, uri)
