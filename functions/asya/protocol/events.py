@@ -15,7 +15,6 @@ from asya.protocol.pause import PauseField, ShownValue
 from asya.protocol.run_progress import RunNote
 
 Progress = Literal["received", "processing", "completed"]
-Terminal = Literal["succeeded", "failed", "canceled"]
 EventStatus = Literal[
     "registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused", "waiting"
 ]

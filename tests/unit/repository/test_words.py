@@ -24,10 +24,10 @@ WORDS = {
     ),
     "host": (
         r"asya/(capabilities/(a2a|mcp)|gateway|sidecar/lambdas/services|tasks/reporting|client/connection|contracts)"
-        r"|asya/(protocol/(mesh_keys|mesh_table|table_keys)|testing/(isolation|services|spark_session)|capabilities/pauses/shown)"
-        r"|asya_infra/(imports|mesh_file|notes|permissions)|asya_local/(authentication|ministack|servers|emr/runner)"
+        r"|asya/(protocol/(mesh_keys|mesh_table|table_keys)|testing/(isolation|services)|capabilities/pauses/shown)"
+        r"|asya_infra/(imports|mesh_file|notes|permissions)|asya_local/(authentication|ministack|servers)"
         r"|asya_cli/console",
-        r"localhost",
+        r"localhost|spark\.driver\.host",
     ),
     "operation": (
         r"",

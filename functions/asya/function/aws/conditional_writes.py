@@ -63,8 +63,3 @@ def is_write_conflict(error: ClientError) -> bool:
 def is_missing(error: ClientError) -> bool:
     """Whether S3 has no such object."""
     return error.response["Error"]["Code"] in ("NoSuchKey", "404", "NotFound")
-
-
-def is_denied(error: ClientError) -> bool:
-    """Whether S3 denies access, as it does for a missing object too whose key the caller may not list."""
-    return error.response["Error"]["Code"] in ("AccessDenied", "403", "Forbidden")

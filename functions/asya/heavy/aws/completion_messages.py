@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 RUN_STATE_CHANGE = "EMR Serverless Job Run State Change"
-RUN_SOURCE = "aws.emr-serverless"
 OWN_SOURCE = "asya.job-runs"
 
 
@@ -80,7 +79,6 @@ def _text(detail: Mapping[str, Any], name: str) -> str:
 
 
 OBJECT_CREATED = "Object Created"
-COMMIT_SOURCE = "aws.s3"
 
 
 def encode_commit(bucket: str, key: str) -> str:

@@ -26,8 +26,6 @@ from asya.tasks.aws.task_store import UnreadableRecordError
 RECORD = "record"
 HOP_PREFIX = "hop#"
 HOPS_END = "hop$"
-LARGEST_GENERATION = 9_999
-LARGEST_COUNT = 999_999  # of positions and attempts
 
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),

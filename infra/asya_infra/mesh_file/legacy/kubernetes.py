@@ -9,7 +9,6 @@ from asya_infra.mesh_file.legacy.draft import Draft, as_cores, as_flag, as_megab
 from asya_infra.mesh_file.legacy.variables import ACCESS_KEYS, ACCESS_KEYS_REFUSED, SINK_VARIABLES, environment
 from asya_infra.mesh_file.source import Location
 
-OPERATOR_KEYS = ("transport", "workload", "scaling", "resources")
 # A function's CPU share grows with its memory; this much memory has one core.
 MEGABYTES_PER_CORE = 1769
 MIN_MEGABYTES, MAX_MEGABYTES = 128, 10_240

@@ -11,7 +11,7 @@ from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants, folder_grants
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.spark import scratch
+from asya_infra.permissions.job_runs import scratch
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
 DATA = "arn:aws:s3:::asya-shop-1-r"

@@ -13,8 +13,8 @@ from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants, catalog_grants
 from asya_infra.permissions.grant import Grant, document
+from asya_infra.permissions.job_runs import scratch
 from asya_infra.permissions.needs import secret_grants
-from asya_infra.permissions.spark import scratch
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
 LAKE, DATA = "arn:aws:s3:::lake", "arn:aws:s3:::asya-shop-1-r"
