@@ -36,27 +36,27 @@ class MirroredS3(MemoryS3):
     @property
     def reads(self) -> list[str]:
         """The keys of the objects that were asked for, in order."""
-        return [key for operation, key in self.calls if operation == "get"]
+        return [key for action, key in self.calls if action == "get"]
 
     def _call(self, bucket: str, what: str, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        operation, _, key = what.partition(" ")
+        action, _, key = what.partition(" ")
 
         def checked() -> dict[str, Any]:
-            code = _refusal(operation, key)
+            code = _refusal(action, key)
             if code is not None:
-                raise ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
+                raise ClientError({"Error": {"Code": code, "Message": "no"}}, action)
             answer = do()
-            if operation in ("PutObject", "DeleteObject"):
-                self.writes.append(f"{operation.removesuffix('Object').lower()} {key}")
+            if action in ("PutObject", "DeleteObject"):
+                self.writes.append(f"{action.removesuffix('Object').lower()} {key}")
             return answer
 
         return super()._call(bucket, what, checked)
 
 
-def _refusal(operation: str, key: str) -> str | None:
-    if operation == "HeadObject":
+def _refusal(action: str, key: str) -> str | None:
+    if action == "HeadObject":
         return "403" if key.startswith("denied/") or key in _NO_HEAD else None
-    if operation == "ListObjectsV2":
+    if action == "ListObjectsV2":
         return "AccessDenied" if key.startswith("hidden/") else "SlowDown" if key.startswith("broken/") else None
     return "AccessDenied" if key.startswith("denied/") else None
 

@@ -73,7 +73,7 @@ class Death:
         at: the number of the write, from 1; 0 for none.
         is_after: whether the write still happens.
         writes: the operations that count.
-        effects: the writes so far, one operation each.
+        effects: the writes so far, one action each.
     """
 
     at: int = 0
@@ -83,10 +83,10 @@ class Death:
 
     def plan(self, _service: str, what: str) -> Fault:
         """The fault of a call."""
-        operation = what.partition(" ")[0]
-        if operation not in self.writes:
+        action = what.partition(" ")[0]
+        if action not in self.writes:
             return Fault.NONE
-        self.effects.append(operation)
+        self.effects.append(action)
         if len(self.effects) != self.at:
             return Fault.NONE
         return Fault.CRASH_AFTER if self.is_after else Fault.CRASH_BEFORE

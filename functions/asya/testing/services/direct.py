@@ -70,14 +70,14 @@ class MemoryS3(S3Client):
     """An S3 client over one bucket in memory.
 
     Attributes:
-        calls: (operation, key) of each call in order, also of failed ones; operations are put, get, head and delete.
-        fails: whether a call (operation, key) fails with 503.
+        calls: (action, key) of each call in order, also of failed ones; actions are put, get, head and delete.
+        fails: whether a call (action, key) fails with 503.
     """
 
     process: DirectProcess = field(default_factory=DirectProcess)
     bucket: Bucket = field(default_factory=Bucket)
     calls: list[tuple[str, str]] = field(default_factory=list)
-    fails: Callable[[str, str], bool] = lambda _operation, _key: False
+    fails: Callable[[str, str], bool] = lambda _action, _key: False
 
     def __post_init__(self) -> None:
         self.process.faults.plans.append(self._fault)
@@ -101,10 +101,10 @@ class MemoryS3(S3Client):
         return self.objects[key]
 
     def _fault(self, _service: str, what: str) -> Fault:
-        operation, _, key = what.partition(" ")
-        operation = operation.removesuffix("Object").lower()
-        self.calls.append((operation, key))
-        return Fault.REFUSED if self.fails(operation, key) else Fault.NONE
+        action, _, key = what.partition(" ")
+        action = action.removesuffix("Object").lower()
+        self.calls.append((action, key))
+        return Fault.REFUSED if self.fails(action, key) else Fault.NONE
 
 
 REPORT_QUEUES = ("-x-reports", "-x-ends")
@@ -210,12 +210,12 @@ class MemorySqs(SqsClient):
         """Every queue is known."""
 
     def _fault(self, _service: str, what: str) -> Fault:
-        operation, queue, *size = what.split()
-        if operation.startswith("SendMessage"):
+        action, queue, *size = what.split()
+        if action.startswith("SendMessage"):
             self.calls.append(queue)
-        if operation in self.broken:
+        if action in self.broken:
             return Fault.REFUSED
-        if operation.startswith("SendMessage"):
+        if action.startswith("SendMessage"):
             self.requests.append((queue, int(size[0].strip("()")) if size else 1))
         return Fault.NONE
 

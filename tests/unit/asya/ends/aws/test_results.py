@@ -33,7 +33,7 @@ def test_the_body_is_the_envelope_indented_by_two() -> None:
 @pytest.mark.parametrize(("failures", "written"), [(0, True), (2, True), (3, False)])
 def test_three_tries(failures: int, written: bool) -> None:
     s3 = MemoryS3()
-    s3.fails = lambda operation, key: len(s3.calls) <= failures
+    s3.fails = lambda action, key: len(s3.calls) <= failures
     if written:
         make(s3).write("k", b"x")
         assert s3.keys() == ["results/k"]

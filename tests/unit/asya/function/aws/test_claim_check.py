@@ -118,7 +118,7 @@ def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_a_refusal_of_s3_keeps_the_message() -> None:
-    s3 = MemoryS3(fails=lambda operation, key: True)
+    s3 = MemoryS3(fails=lambda action, key: True)
     with pytest.raises(ClientError):
         make(s3).offload(delivery(payload="x" * LIMIT))
     with pytest.raises(ClientError):

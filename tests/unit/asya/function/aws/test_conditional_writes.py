@@ -84,7 +84,7 @@ def test_the_winner_of_a_conflict_keeps_the_object(pauses: list[float]) -> None:
 
 
 def test_other_errors_are_raised_at_once(pauses: list[float]) -> None:
-    s3 = MemoryS3(fails=lambda operation, key: True)
+    s3 = MemoryS3(fails=lambda action, key: True)
     with pytest.raises(ClientError, match="SlowDown"):
         write(s3)
     assert s3.calls == [("put", "frames/a.json")]

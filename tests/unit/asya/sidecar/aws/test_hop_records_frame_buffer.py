@@ -50,9 +50,9 @@ def test_the_first_writers_list_is_everybodys() -> None:
     assert make(s3).save(ENVELOPE, second) == first
 
 
-@pytest.mark.parametrize("operation", ["get", "put"])
-def test_an_error_of_s3_is_raised(operation: str) -> None:
-    s3 = MemoryS3(fails=lambda found, key: found == operation)
+@pytest.mark.parametrize("action", ["get", "put"])
+def test_an_error_of_s3_is_raised(action: str) -> None:
+    s3 = MemoryS3(fails=lambda found, key: found == action)
     calls: dict[str, Any] = {
         "get": lambda: make(s3).load(ENVELOPE),
         "put": lambda: make(s3).save(ENVELOPE, []),
