@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
+
+from asya.protocol.names import END_ACTORS
+from asya.registry import PRODUCT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,9 +15,7 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file.actor_model import ActorSection
     from asya_infra.mesh_file.mesh_model import MeshFile
 
-NodeKind = Literal["tool", "light", "heavy", "pause", "wait", "fan_in", "end"]
 WayKind = Literal["route", "slices", "sends", "policy", "hook"]
-_CREW_KINDS: dict[str, NodeKind] = {"x-fan-in": "fan_in", "x-pause": "pause", "x-sink": "end", "x-sump": "end"}
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class Node:
 
     Attributes:
         key: Unique in the diagram; a tool may have the name of an actor.
+        kind: `tool`, `light`, `heavy`, or the `kind` of the actor in the mesh file.
     """
 
     key: str
     name: str
-    kind: NodeKind
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,7 @@ def _ways(mesh: MeshFile) -> Iterator[Way]:
     yield from (Way("x-sink", hook, "hook") for hook in mesh.sink.hooks)
 
 
-def _kind(name: str, actor: ActorSection | None) -> NodeKind:
+def _kind(name: str, actor: ActorSection | None) -> str:
     if actor is None:
-        return _CREW_KINDS.get(name, "light")
-    if actor.spark is not None:
-        return "heavy"
-    # A kind of a capability that the mesh file names is drawn as a light actor.
-    return next((kind for kind in get_args(NodeKind) if kind == actor.kind), "light")
+        return "end" if name in END_ACTORS else PRODUCT.crew_of_kinds.get(name, "light")
+    return "heavy" if actor.spark is not None else actor.kind or "light"

@@ -25,14 +25,13 @@ _OTHER_PICTURES = frozenset({".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})
 
 _SHAPES = {
     "tool": (">", "]"),
-    "light": ("[", "]"),
     "heavy": ("[[", "]]"),
     "pause": ("{{", "}}"),
     "wait": ("{{", "}}"),
     "fan_in": ("[/", "\\]"),
     "end": ("([", "])"),
 }
-"""How Mermaid draws the kinds of nodes: flag, box, double box, hexagon, trapezoid, stadium."""
+"""How Mermaid draws the kinds of nodes that are no box: flag, double box, hexagon, trapezoid, stadium."""
 
 
 def graph(
@@ -87,7 +86,7 @@ def mermaid(diagram: Diagram) -> Iterator[str]:
     yield "flowchart LR"
     numbers = {node.key: f"n{number}" for number, node in enumerate(diagram.nodes)}
     for node in diagram.nodes:
-        begin, end = _SHAPES[node.kind]
+        begin, end = _SHAPES.get(node.kind, ("[", "]"))
         yield f'  {numbers[node.key]}{begin}"{node.name}"{end}'
     for way in diagram.ways:
         yield f"  {numbers[way.start]} {_arrow(way)} {numbers[way.end]}"

@@ -243,15 +243,6 @@ _CHARACTER = 7.6
 _PADDING = 28.0
 _LEGEND_HEIGHT = 40.0
 _LOOP = 34.0
-_KINDS = {
-    "tool": "tool",
-    "light": "light",
-    "heavy": "heavy, Spark",
-    "pause": "pause",
-    "wait": "wait",
-    "fan_in": "fan-in",
-    "end": "end",
-}
 _WAYS = {
     "route": "route of a tool",
     "slices": "fan-out: slices",
@@ -272,8 +263,8 @@ text { font-family: system-ui, 'Helvetica Neue', Helvetica, Arial, sans-serif; f
 .slices { stroke-dasharray: 2 3; }
 .policy, .hook { stroke-dasharray: 7 5; }
 .inner { fill: none; }
+.node { fill: #f6f8fa; }
 .tool { fill: #ddf4ff; }
-.light { fill: #f6f8fa; }
 .heavy { fill: #fff1d6; }
 .pause, .wait { fill: #fbefff; }
 .fan_in { fill: #dafbe1; }
@@ -285,8 +276,8 @@ text { fill: #f0f6fc; }
 .page { fill: #0d1117; }
 .node, .way { stroke: #9198a1; }
 .head { fill: #9198a1; }
+.node { fill: #21262d; }
 .tool { fill: #0c2d4a; }
-.light { fill: #21262d; }
 .heavy { fill: #4d3308; }
 .pause, .wait { fill: #3c1e52; }
 .fan_in { fill: #0f3d1d; }
@@ -365,7 +356,7 @@ def _node(node: Node, box: Box) -> Iterator[str]:
             f' height="{_n(NODE_HEIGHT - 6)}" rx="4"/>'
         )
     yield f'<text x="{_n(box.x)}" y="{_n(box.y - 2)}" text-anchor="middle">{_text(node.name)}</text>'
-    kind = _KINDS[node.kind]
+    kind = "heavy, Spark" if node.kind == "heavy" else node.kind.replace("_", "-")
     yield f'<text class="small" x="{_n(box.x)}" y="{_n(box.y + 13)}" text-anchor="middle">{kind}</text>'
 
 

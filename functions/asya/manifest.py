@@ -138,6 +138,8 @@ class ActorFunction:
     Attributes:
         kind: The kind, as the actor table has it.
         is_named: Whether `kind` in the mesh file names it; other kinds have a key of their own.
+        text: What its actors do, for the page of keys and the schema.
+        passes_payloads: Whether its actors pass payloads on as they came, so the next actor gets what the one before gives.
         entry_point: What Lambda calls: a module, and its attribute after the last dot.
         timeout: Seconds; None for the time that the calls of a batch may take.
         queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
@@ -155,6 +157,8 @@ class ActorFunction:
     crew: tuple[str, ...] = ()
     on_demand: tuple[str, ...] = ()
     is_named: bool = True
+    text: str = ""
+    passes_payloads: bool = False
 
     @property
     def is_in_layer(self) -> bool:

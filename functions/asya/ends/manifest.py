@@ -43,6 +43,7 @@ _LISTS_RESULTS = lists("*", store="results")
 FUNCTIONS = (
     ActorFunction(
         kind="end",
+        text="your own end actor; it needs a `handler`, `handler_mode: envelope` or `envelope-v1`, and `validate: false`",
         entry_point="asya.ends.lambdas.wiring.end_actor",
         # It neither routes nor reports: x-sink and x-sump end its envelopes (`protocol §5`).
         needs=(

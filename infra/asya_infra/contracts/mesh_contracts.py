@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from asya.protocol import names
 from asya_infra.contracts.read import Schema, Types
+from asya_infra.contracts.routes import passes_payloads
 from asya_infra.mesh_file.mesh_model import MeshFile
 
 # They tell people what a value means, and never which values are allowed.
@@ -105,8 +105,8 @@ def _follow(
             for then_route in _then_routes(mesh, actor):
                 _follow(mesh, then_route, giver, takers, fails=False)
         section = mesh.actors.get(actor)
-        if actor == names.CHECKPOINT or (section is not None and section.kind == "wait"):
-            continue  # it passes the payload on
+        if passes_payloads(mesh, actor):
+            continue
         # The answers to a pause may set any field.
         giver = None if section is None or section.kind == "pause" else ("actor", actor)
     return giver

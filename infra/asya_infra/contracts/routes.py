@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
+from asya.registry import PRODUCT
 from asya_infra.contracts.read import Schema, Types
 from asya_infra.contracts.schemas import FORMATS, Typed, closed, name_of, typed
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -206,11 +207,17 @@ class _Routes:
         section = self._mesh.actors.get(actor)
         if section is not None and section.kind == "pause":
             return _answered(payload, section.pause)
-        passes_on = actor == names.CHECKPOINT or (section is not None and section.kind == "wait")
-        return payload if passes_on else self._output(actor)
+        return payload if passes_payloads(self._mesh, actor) else self._output(actor)
 
     def _output(self, actor: str) -> Payload:
         return Payload(self._types.get(actor, Types()).output, repr(actor))
+
+
+def passes_payloads(mesh: MeshFile, actor: str) -> bool:
+    """Whether an actor passes payloads on as they came."""
+    section = mesh.actors.get(actor)
+    kind = PRODUCT.actor_functions.get(section.kind or "") if section is not None else None
+    return actor == names.CHECKPOINT or (kind is not None and kind.passes_payloads)
 
 
 def _answered(payload: Payload, pause: Any) -> Payload:

@@ -225,8 +225,6 @@ class ActorSection(ActorSettings, Completed, frozen=True, kw_only=True):
     spark: SparkSection | None = None
     """[A heavy actor's job](#heavy-actors)."""
     kind: str | None = None
-    """`fan_in`: merges slices. `pause`: waits for an answer. `wait`: waits for a time. `end`: your own end actor; it needs a
-    `handler`, `handler_mode: envelope` or `envelope-v1`, and `validate: false`."""
     fan_in: FanIn | None = None
     """For `kind: fan_in`: [settings of a set](#fan-in-actors)."""
     pause: PauseSection | None = None

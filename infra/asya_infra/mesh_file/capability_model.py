@@ -21,7 +21,8 @@ _Field = tuple[str, Any, Any]
 def mesh_model(registry: Registry) -> type[MeshFile]:
     """Return the model of a mesh with these capabilities."""
     thresholds = [each for key, each in registry.thresholds.items() if key not in PRODUCT.thresholds]
-    return _model(registry.kinds, tuple(registry.options.values()), tuple(thresholds))
+    kinds = tuple((kind, registry.actor_functions[kind].text) for kind in registry.kinds)
+    return _model(kinds, tuple(registry.options.values()), tuple(thresholds))
 
 
 def settings_model(model: type[MeshFile]) -> type[ActorSettings]:
@@ -31,11 +32,12 @@ def settings_model(model: type[MeshFile]) -> type[ActorSettings]:
 
 @cache
 def _model(
-    kinds: tuple[str, ...], options: tuple[Option[Any], ...], thresholds: tuple[Threshold, ...]
+    kinds: tuple[tuple[str, str], ...], options: tuple[Option[Any], ...], thresholds: tuple[Threshold, ...]
 ) -> type[MeshFile]:
     common = [_field(option) for option in options if not option.kinds]
     special = [_field(option) for option in options if option.kinds]
-    kind = ("kind", Literal[kinds] | None, None)
+    texts = " ".join(f"`{kind}`: {text}." for kind, text in kinds if text)
+    kind = ("kind", Annotated[Literal[tuple(kind for kind, _ in kinds)] | None, Meta(description=texts)], None)
     settings = _extended(ActorSettings, common)
     actor = _extended(ActorSection, [kind, *common, *special])
     fields = keys_of(MeshFile)

@@ -14,7 +14,6 @@ CONSTANTS = {name for name, value in vars(names).items() if isinstance(value, st
 A_LIST = 3
 """So many functions in one collection are a list of them."""
 DIFFERENT = {
-    "asya_cli/mesh_file/diagram.py": "crew actors that a diagram leaves out of routes",
     "functions/asya/capabilities/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
     "functions/asya/capabilities/operations/log_lines.py": "whose lines tell how envelopes end",
     "functions/asya/capabilities/triggers/messages.py": "a rule of the protocol: who may send x-triggers what",

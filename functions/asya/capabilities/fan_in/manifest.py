@@ -12,6 +12,7 @@ from asya.stores import Index, Prefix, Table
 FUNCTIONS = (
     ActorFunction(
         kind="fan_in",
+        text="merges slices",
         entry_point="asya.capabilities.fan_in.lambdas.wiring.fan_in",
         timeout=CREW_TIMEOUT,
         queues=Queues(),

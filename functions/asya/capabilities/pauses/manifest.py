@@ -20,6 +20,7 @@ _HELD = (*_ITSELF, Group.RETRYING)
 FUNCTIONS = (
     ActorFunction(
         kind="pause",
+        text="waits for an answer",
         entry_point="asya.capabilities.pauses.lambdas.wiring.pause",
         timeout=CREW_TIMEOUT,
         queues=Queues(),
@@ -40,6 +41,8 @@ FUNCTIONS = (
     ),
     ActorFunction(
         kind="wait",
+        text="waits for a time",
+        passes_payloads=True,
         entry_point="asya.capabilities.pauses.lambdas.wiring.wait",
         timeout=CREW_TIMEOUT,
         queues=Queues(),

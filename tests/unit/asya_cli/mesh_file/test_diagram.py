@@ -22,6 +22,13 @@ def test_nodes_have_kinds_and_ways_have_reasons(shop: Path) -> None:
     assert Way("x-sink", "mend", "hook") in diagram.ways
 
 
+def test_an_actor_has_the_kind_that_the_registry_or_the_mesh_file_gives_it(shop: Path) -> None:
+    shop.write_text(shop.read_text() + "  later: {route: [check, x-pause, rest]}\n")
+    shop.write_text(shop.read_text().replace("actors:\n", "actors:\n  rest: {kind: wait, wait: {for: 1h}}\n", 1))
+    kinds = {node.key: node.kind for node in diagram_of(load_mesh(shop, "").mesh).nodes}
+    assert (kinds["x-pause"], kinds["rest"]) == ("pause", "wait")
+
+
 def test_an_actor_before_a_fan_in_sends_slices_and_a_way_of_a_route_is_drawn_once(shop: Path) -> None:
     text = shop.read_text().replace("[check, ask, bill, x-fan-in]", "[check, x-fan-in, mend]")
     text = text.replace("can_send_to: [bill]", "can_send_to: [bill, x-fan-in]")

@@ -31,7 +31,7 @@ from asya.predicates import is_actor
 from asya.stores import Prefix, Table
 
 WRITES = writes("audits/*")
-KIND = dict(kind="gate", entry_point="audit.code.gate", timeout=60, queues=Queues())
+KIND = dict(kind="gate", text="guards", entry_point="audit.code.gate", timeout=60, queues=Queues())
 SWEEP = dict(name="x-audit", entry_point="audit.code.sweep", timeout=60)
 EVERY = Schedule(minutes=1, rule="audit", checks="it", without="nothing")
 LEVEL = Option[int](key="level", type=Annotated[int, Meta(ge=1, le=9)], default=3, text="How much it audits.")
@@ -92,6 +92,7 @@ def test_the_schema_describes_them() -> None:
     schema = json.loads(schema_text(mesh_model(load(_MESH).capabilities.registry)))
     actor = schema["$defs"]["ActorSection"]["properties"]
     assert "gate" in actor["kind"]["anyOf"][0]["enum"]
+    assert "`gate`: guards." in actor["kind"]["description"]
     assert actor["level"] == schema["$defs"]["ActorSettings"]["properties"]["level"]
     assert {name: actor["level"][name] for name in ("default", "description", "minimum", "maximum")} == {
         "default": 3,
