@@ -87,7 +87,8 @@ class Items:
 
     Attributes:
         table: its name in the manifest of its capability.
-        keys: what the partition keys begin with; empty for all items.
+        keys: patterns of the partition keys; empty for all items.
+        except_keys: patterns of partition keys whose items stay out, where `keys` is empty.
         attributes: the only attributes that may be read; empty for all.
         indexes: the indexes; empty for the table itself.
     """
@@ -95,6 +96,7 @@ class Items:
     table: str
     calls: tuple[ItemCall, ...]
     keys: tuple[str, ...] = ()
+    except_keys: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
     when: Predicate = always

@@ -22,6 +22,7 @@ from asya.protocol import names
 from asya.protocol.job_runs import RUNS_PREFIX
 from asya.protocol.keys import INBOX_PREFIX
 from asya_infra.addresses import Addresses
+from asya_infra.permissions.grant import of_leading_keys
 from asya_local.state_folder import write_private
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
     pending = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{names.table_name(scope.namespace, 'pending')}"
     reconciler = names.function_name(scope.namespace, names.RECONCILE)
-    drains = {"Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DRAIN#*"]}}}
+    drains = {"Condition": of_leading_keys(["DRAIN#*"])}
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
     buckets = [f"arn:aws:s3:::{location.partition('/')[0]}" for location in (scope.data, scope.results, scope.bucket)]
     sources = [f"arn:aws:s3:::{bucket}" for bucket in scope.source_buckets]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import get_args
 
 from asya import registry
@@ -41,6 +41,8 @@ from asya_infra.permissions.needs import Place, call_grants
 
 PLAIN_KEY = "4711"
 """The partition key of a record, which begins like no special one."""
+OTHER_ACTOR = "somebody-else"
+"""An actor whose items no function of the mesh may touch by a need for its own."""
 _MOST_TARGETS = 50
 _READS_ATTRIBUTES: tuple[ItemCall, ...] = ("BatchGetItem", "GetItem", "Query")
 
@@ -62,21 +64,21 @@ class OnItem:
 
     Attributes:
         index: empty for the table itself.
-        key: the partition key; empty for a query.
+        keys: the partition keys; empty for a call that names none.
         attributes: those that the call names; empty for all.
     """
 
     call: ItemCall
     table: str
     index: str = ""
-    key: str = ""
+    keys: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
 
     def request(self, place: Place) -> Request:
         table = place.addresses.table_arn(self.table)
         context: dict[str, Value] = {}
-        if self.key:
-            context["dynamodb:LeadingKeys"] = (self.key,)
+        if self.keys:
+            context["dynamodb:LeadingKeys"] = self.keys
         if self.attributes:
             context |= {"dynamodb:Attributes": self.attributes, "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
         return Request(f"dynamodb:{self.call}", f"{table}/index/{self.index}" if self.index else table, context)
@@ -184,7 +186,7 @@ class Matrix:
                 return (
                     (call.table, call.call in need.calls) == (need.table, True)
                     and (call.index in need.indexes if need.indexes else not call.index)
-                    and (not need.keys or any(_fits(call.key, key, function) for key in need.keys))
+                    and _declares_keys(need, call.keys, function)
                     and (not need.attributes or (bool(call.attributes) and {*call.attributes} <= {*need.attributes}))
                 )
             case Objects(), OnObject():
@@ -234,17 +236,19 @@ class Matrix:
         needs = [(function, need) for function, need in self._all_needs() if isinstance(need, Items)]
         for name, table in registry.of(self.table).tables.items():
             special = {_concrete(key, function) for function, need in needs if need.table == name for key in need.keys}
-            for call, key in product(get_args(ItemCall), [PLAIN_KEY, *sorted(special)]):
-                if call != "Query":
-                    yield OnItem(call, name, key=key)
+            special |= {_concrete(key, OTHER_ACTOR) for _, need in needs if need.table == name for key in need.keys}
+            keys = [PLAIN_KEY, *sorted(special)]
+            # A call without keys, and two keys of which one belongs to somebody else.
+            several = [(), *((one, other) for one, other in pairwise([*keys, PLAIN_KEY]) if one != other)]
+            for call, named in product(get_args(ItemCall), [*((key,) for key in keys), *several]):
+                yield OnItem(call, name, keys=named)
             yield OnStream(name)
-            for index in ("", *(each.name for each in table.indexes)):
-                yield OnItem("Query", name, index=index)
-            named = {need.attributes for _, need in needs if need.table == name and need.attributes}
-            for call, attributes in product(_READS_ATTRIBUTES, sorted(named)):
-                key = "" if call == "Query" else PLAIN_KEY
-                yield OnItem(call, name, key=key, attributes=attributes)
-                yield OnItem(call, name, key=key, attributes=(*attributes, "payload"))
+            for index in table.indexes:
+                yield OnItem("Query", name, index=index.name)
+            readable = {need.attributes for _, need in needs if need.table == name and need.attributes}
+            for call, attributes in product(_READS_ATTRIBUTES, sorted(readable)):
+                yield OnItem(call, name, keys=(PLAIN_KEY,), attributes=attributes)
+                yield OnItem(call, name, keys=(PLAIN_KEY,), attributes=(*attributes, "payload"))
 
     def _on_objects(self) -> Iterator[Call]:
         keys: set[tuple[Store, str]] = {("bucket", "other/x1"), ("results", "other/x1")}
@@ -270,6 +274,15 @@ class Matrix:
 
 def _any(patterns: Iterable[str], key: str) -> bool:
     return any(fnmatchcase(key, pattern) for pattern in patterns)
+
+
+def _declares_keys(need: Items, keys: tuple[str, ...], function: str) -> bool:
+    """Whether a need is about all these keys, and they are named where it is about some."""
+    if need.keys:
+        return bool(keys) and all(any(_fits(key, own, function) for own in need.keys) for key in keys)
+    return not need.except_keys or (
+        bool(keys) and not any(_fits(key, other, function) for key in keys for other in need.except_keys)
+    )
 
 
 def _fits(key: str, pattern: str, function: str) -> bool:

@@ -114,7 +114,7 @@ def test_a_function_marks_and_gives_up_messages_of_its_own_queue_alone(shop: Any
             for statement in statements(shop, actor)
             if "dynamodb:UpdateItem" in listed(statement["Action"]) and SINK_TABLE in listed(statement["Resource"])
             for key in listed(
-                statement.get("Condition", {}).get("ForAnyValue:StringLike", {}).get("dynamodb:LeadingKeys", [])
+                statement.get("Condition", {}).get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
             )
             if key.startswith("START#")
         ]
@@ -216,7 +216,7 @@ def test_an_end_can_be_claimed_and_not_replaced_or_deleted(shop: Any) -> None:
             action
             for statement in statements(shop, actor)
             if table in listed(statement["Resource"])
-            and "Condition" not in statement  # other items have keys of their own
+            and "ForAllValues:StringLike" not in statement.get("Condition", {})  # other items have keys of their own
             for action in listed(statement["Action"])
         }
         reads = {"dynamodb:GetItem"} if actor in ("x-sink", "x-sump", "x-gateway-api") else set()
@@ -225,7 +225,7 @@ def test_an_end_can_be_claimed_and_not_replaced_or_deleted(shop: Any) -> None:
 
 def test_the_dlq_function_cannot_write_claims(shop: Any) -> None:
     (notes,) = [each for each in statements(shop, "x-dlq") if "dynamodb:PutItem" in listed(each["Action"])]
-    assert notes["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*", "LETTER#*"]}}
+    assert notes["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["DLQ#*", "LETTER#*"]}
 
 
 def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
@@ -288,11 +288,12 @@ def test_functions_read_the_states_of_tasks_only_and_call_no_gateway(shop: Any) 
 @pytest.mark.parametrize("function", ["intake", "crunch", "audit", "x-checkpoint", "x-gateway-api"])
 def test_who_judges_senders_reads_roles_and_claims_ids_only(shop: Any, function: str) -> None:
     keys = {
-        action: listed(statement["Condition"]["ForAnyValue:StringLike"]["dynamodb:LeadingKeys"])
+        action: listed(statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
         for statement in statements(shop, function)
         for action in listed(statement["Action"])
         # The gateway claims ends too.
-        if SINK_TABLE in listed(statement["Resource"]) and (function != "x-gateway-api" or "Condition" in statement)
+        if SINK_TABLE in listed(statement["Resource"])
+        and (function != "x-gateway-api" or "ForAllValues:StringLike" in statement.get("Condition", {}))
     }
     marks = ["OUTAGE", f"START#{function}#*"] if function in COUNTERS else []
     notes = {} if function == "x-gateway-api" else {"dynamodb:PutItem": [f"LETTER#{function}#*"]}

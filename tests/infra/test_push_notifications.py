@@ -46,7 +46,10 @@ def test_the_function_that_calls_third_parties_has_few_permissions(shop: Any) ->
     assert own == {"dynamodb:GetItem", "dynamodb:UpdateItem"}
     assert resources(shop, "x-push", "dynamodb:GetItem") == {TABLE, SINK_TABLE}  # of the latter the list of roles
     [writes] = [each for each in statements(shop, "x-push") if "dynamodb:UpdateItem" in listed(each["Action"])]
-    assert writes["Condition"] == {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": ["PUSH#*"]}}
+    assert writes["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PUSH#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
     assert resources(shop, "x-push", "execute-api:Invoke") == set()
     assert resources(shop, "x-push-feed", "dynamodb:GetRecords") == {f"{TABLE}/stream/*"}
     assert resources(shop, "x-push-feed", "dynamodb:PutItem") == set()

@@ -23,9 +23,10 @@ from asya.monitoring import (
     lines,
     statistics,
 )
-from asya.needs import Group, Items, Payloads, sends, writes
+from asya.needs import OWN, Group, Items, Payloads, sends, writes
 from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, sends_everywhere
 from asya.protocol.keys import BUFFERED_PREFIX, INBOX_PREFIX, INPUTS_PREFIX, PAYLOADS_PREFIX
+from asya.protocol.table_keys import own_hops
 from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
 from asya.sidecar.options import KEEP_INPUT
 from asya.stores import Prefix, Table
@@ -44,8 +45,8 @@ FUNCTIONS = (
             Payloads(to=(Group.TARGETS,), when=declares_targets),
             Payloads(when=sends_everywhere),
             *BUFFERS_FRAMES,
-            Items(table="hops", calls=("GetItem", "PutItem"), when=deduplicates),
-            Items(table="breaker", calls=("GetItem", "PutItem"), when=has_circuit_breaker),
+            Items(table="hops", calls=("GetItem", "PutItem"), keys=(f"{own_hops(OWN)}*",), when=deduplicates),
+            Items(table="breaker", calls=("GetItem", "PutItem"), keys=(OWN,), when=has_circuit_breaker),
         ),
     ),
 )

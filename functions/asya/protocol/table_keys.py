@@ -17,6 +17,15 @@ REPORTED_PREFIX = "DLQ#"
 """The dead letters that are reported."""
 SHARE_PREFIX = "PUSH#"
 """The time that notifications of an owner, or to a host, have taken."""
+SPECIAL_KEYS = (
+    f"{ROLE_PREFIX}*",
+    f"{LETTER_PREFIX}*",
+    f"{OWNER_PREFIX}*",
+    f"{START_PREFIX}*",
+    f"{REPORTED_PREFIX}*",
+    OUTAGE_KEY,
+)
+"""The keys of the table of claims that are no claims. Who claims ends may not touch them."""
 
 LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX = "listed", "children", "due"
 """Indexes of tasks, which `asya.tasks.aws.index` describes."""
@@ -37,6 +46,11 @@ WEBHOOK_ATTRIBUTES = ("pk", "sk", EXPIRY, "paused")
 def own_letters(actor: str) -> str:
     """The beginning of the keys of an actor's own notes."""
     return f"{LETTER_PREFIX}{actor}#"
+
+
+def own_hops(actor: str) -> str:
+    """The beginning of the keys of the marks of an actor's completed hops."""
+    return f"{actor}#"
 
 
 def own_starts(function: str) -> str:

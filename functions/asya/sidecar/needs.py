@@ -17,6 +17,7 @@ from asya.protocol.table_keys import (
     OUTAGE_KEY,
     OWNER_PREFIX,
     ROLE_PREFIX,
+    SPECIAL_KEYS,
     STATE_ATTRIBUTES,
     own_letters,
     own_starts,
@@ -46,8 +47,8 @@ READS_ROLES = Items(table="sink", calls=("GetItem",), keys=(f"{ROLE_PREFIX}*",))
 READS_STATES = Items(table="tasks", calls=("BatchGetItem",), attributes=STATE_ATTRIBUTES)
 """The read of a pre-flight: the states of tasks, and no other attribute of their records."""
 
-CLAIMS = Items(table="sink", calls=("UpdateItem",))
-"""Claiming the ends of envelopes, and noting their pauses. Nobody may replace or delete a claim."""
+CLAIMS = Items(table="sink", calls=("UpdateItem",), except_keys=SPECIAL_KEYS)
+"""Claiming the ends of envelopes, and noting their pauses. Nobody may replace or delete a claim, nor change the list of roles."""
 READS_CLAIMS = Items(table="sink", calls=("GetItem",))
 """Reading the claim on an end again, after its object is written (`protocol §11`)."""
 

@@ -3,6 +3,7 @@
 The roles are those of the stacks: what manifests declare. So a call without a need fails here before it fails on AWS.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ _IN_TRANSACTIONS = {
     "Delete": "DeleteItem",
     "ConditionCheck": "ConditionCheckItem",
 }
+_EQUAL = re.compile(r"([#\w.-]+)\s*=\s*(:\w+)")
 
 
 Requests = Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
@@ -173,7 +175,7 @@ def of_items(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> I
             keys = [_key(next(iter(entry.values()))) for entry in entries]
             yield from _on_items("BatchWriteItem", table, keys, {}, addresses)
     elif name == "query":
-        yield from _on_items("Query", arguments["TableName"], [], arguments, addresses)
+        yield from _on_items("Query", arguments["TableName"], _queried(arguments), arguments, addresses)
     else:
         yield from _on_items(_action(name), arguments["TableName"], [_key(arguments)], arguments, addresses)
 
@@ -211,13 +213,22 @@ def of_metrics(name: str, _arguments: Mapping[str, Any], _addresses: Addresses) 
 def _on_items(
     action: str, table: str, keys: Iterable[str], arguments: Mapping[str, Any], addresses: Addresses
 ) -> Iterator[Request]:
-    context: dict[str, str | tuple[str, ...]] = {"dynamodb:LeadingKeys": tuple(keys)}
+    leading = tuple(keys)
+    context: dict[str, str | tuple[str, ...]] = {"dynamodb:LeadingKeys": leading} if leading else {}
     if "ProjectionExpression" in arguments:
         aliases = arguments.get("ExpressionAttributeNames", {})
         named = (each.strip() for each in arguments["ProjectionExpression"].split(","))
         context["dynamodb:Attributes"] = tuple(aliases.get(each, each) for each in named)
     index = f"/index/{arguments['IndexName']}" if "IndexName" in arguments else ""
     yield Request(f"dynamodb:{action}", addresses.arn("dynamodb", f"table/{table}{index}"), context)
+
+
+def _queried(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the partition key of a query. No need names keys of an index."""
+    aliases = arguments.get("ExpressionAttributeNames", {})
+    for name, value in _EQUAL.findall(arguments.get("KeyConditionExpression", "")):
+        if aliases.get(name, name) == "pk" and "IndexName" not in arguments:
+            yield str(arguments["ExpressionAttributeValues"][value]["S"])
 
 
 def _action(method: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from asya.protocol.keys import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
-from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.grant import Grant, of_leading_keys
 
 _TABLES_REASON = "The mesh file grants this actor the tables that the patterns match."
 _READ = tuple(
@@ -154,7 +154,7 @@ def _table(entry: AccessEntry, arn: str) -> list[Grant]:
     grants = []
     for patterns, actions in ((entry.read, _READ_ITEMS), (entry.write, _WRITE_ITEMS)):
         if patterns:
-            condition = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(patterns)}}
+            condition = of_leading_keys(patterns)
             resources = (arn, f"{arn}/index/*") if actions is _READ_ITEMS else (arn,)
             grants.append(Grant(actions, resources, reason=_REASON, conditions={} if "*" in patterns else condition))
     return grants

@@ -37,9 +37,10 @@ def _holds(operator: str, keys: Mapping[str, Any], request: Request) -> bool:
     base = name.removesuffix("IfExists")
     if base == "Null":
         return all((key not in request.context) == (value == "true") for key, value in keys.items())
-    if base not in {"ArnEquals", "StringEquals", "StringLike"}:
+    is_negated = base == "StringNotLike"
+    if base not in {"ArnEquals", "StringEquals", "StringLike"} and not is_negated:
         raise NotImplementedError(f"condition operator {operator}")
-    passes_without = base != name or quantifier == "ForAllValues"
+    passes_without = base != name or quantifier == "ForAllValues" or (is_negated and not quantifier)
     for key, patterns in keys.items():
         value = request.context.get(key)
         if value is None:
@@ -47,7 +48,7 @@ def _holds(operator: str, keys: Mapping[str, Any], request: Request) -> bool:
                 return False
             continue
         values = (value,) if isinstance(value, str) else value
-        matches = [any(_like(each, pattern) for pattern in _listed(patterns)) for each in values]
+        matches = [any(_like(each, pattern) for pattern in _listed(patterns)) != is_negated for each in values]
         if not (any(matches) if quantifier == "ForAnyValue" else all(matches)):
             return False
     return True

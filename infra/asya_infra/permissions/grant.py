@@ -34,3 +34,12 @@ class Grant:
 def document(grants: Iterable[Grant]) -> dict[str, Any]:
     """Return a policy document with these statements."""
     return {"Version": "2012-10-17", "Statement": [grant.statement() for grant in grants]}
+
+
+def of_leading_keys(patterns: Iterable[str], *, operator: str = "StringLike") -> dict[str, dict[str, object]]:
+    """Return the conditions of IAM on the partition keys of a call.
+
+    `ForAnyValue` alone would let pass a batch with one such key, and `ForAllValues` alone a call without keys.
+    """
+    key = "dynamodb:LeadingKeys"
+    return {f"ForAllValues:{operator}": {key: list(patterns)}, "Null": {key: "false"}}

@@ -34,7 +34,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.registry import own_functions
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.addresses import Addresses
-from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.grant import Grant, of_leading_keys
 from asya_infra.permissions.groups import heavy_actors, members
 
 
@@ -265,15 +265,14 @@ def _on_items(need: Items, name: str, addresses: Addresses) -> Grant:
     resources = tuple(f"{table}/index/{index}" for index in need.indexes) or (table,)
     conditions: dict[str, dict[str, object]] = {}
     if need.keys:
-        # A call with one key has a key. `ForAllValues` would also hold for a call without any.
-        operator = "ForAllValues" if any(call.startswith("Batch") for call in need.calls) else "ForAnyValue"
-        own = [key.replace(OWN, name) for key in need.keys]
-        conditions = {f"{operator}:StringLike": {"dynamodb:LeadingKeys": own}}
+        conditions |= of_leading_keys(key.replace(OWN, name) for key in need.keys)
+    elif need.except_keys:
+        conditions |= of_leading_keys(need.except_keys, operator="StringNotLike")
     if need.attributes:
         conditions |= {
             "ForAllValues:StringEquals": {"dynamodb:Attributes": list(need.attributes)},
             # An empty set equals every list: a call that names no attribute would get all.
-            "Null": {"dynamodb:Attributes": "false"},
+            "Null": {**conditions.get("Null", {}), "dynamodb:Attributes": "false"},
             "StringEqualsIfExists": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
         }
     return Grant(tuple(f"dynamodb:{call}" for call in need.calls), resources, conditions=conditions)

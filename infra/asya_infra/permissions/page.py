@@ -120,6 +120,7 @@ def _row(need: Need, name: str) -> tuple[str, str]:
 def _items(need: Items, name: str) -> str:
     indexes = f", index {_listed(need.indexes)}" if need.indexes else ""
     keys = f", keys {_listed(key.replace(OWN, name) for key in need.keys)}" if need.keys else ""
+    keys += f", all keys but {_listed(need.except_keys)}" if need.except_keys else ""
     attributes = f", only {_listed(need.attributes)}" if need.attributes else ""
     return f"table `{need.table}`{indexes}{keys}{attributes}"
 

@@ -21,6 +21,9 @@ Log groups: AWS authorizes a search of a log group for `log-group:NAME:*`, and M
 
 Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamodb:Attributes`). MiniStack does not.
 
+Keys: AWS knows the partition keys that a request of DynamoDB names (`dynamodb:LeadingKeys`), and judges each item of a transaction
+by its own. MiniStack does not.
+
 Senders: `sender_ids.py` names the senders of messages.
 
 Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the cloud's secret.
@@ -38,6 +41,7 @@ import dataclasses
 import importlib.util
 import json
 import os
+import re
 import resource
 import runpy
 import sys
@@ -57,7 +61,7 @@ from hypercorn.config import Config  # type: ignore[import-not-found,unused-igno
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
 from ministack.core.router import detect_service
 from ministack.core.sigv4 import decode_header_value
-from ministack.services import apigateway, iam, lambda_svc, s3, sqs, sts
+from ministack.services import apigateway, dynamodb, iam, lambda_svc, s3, sqs, sts
 
 
 def _own_package() -> ModuleType:
@@ -91,7 +95,11 @@ _BATCH_ACTIONS = {
 _CONCURRENCY_ACTIONS = {"GET": "lambda:GetFunctionConcurrency", "DELETE": "lambda:DeleteFunctionConcurrency"}
 _extract_iam_action = iam_actions.extract_iam_action
 _extract_resource_arn = iam_actions.extract_resource_arn
+_QUERY = ("KeyConditionExpression", "KeyConditions")
+_EQUAL = re.compile(r"([#\w.-]+)\s*=\s*(:\w+)")
 _dynamodb_service_context = iam_actions.dynamodb_service_context
+_dynamodb_transaction_checks = iam_actions.dynamodb_transaction_checks
+_enforce = iam_evaluator.enforce
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 _handle_special_data_plane_request = front._handle_special_data_plane_request
 _enforce_execute_api = front._enforce_execute_api
@@ -112,10 +120,7 @@ def extract_resource_arn(*request: Any) -> str:
 
 
 def dynamodb_service_context(body: bytes) -> dict[str, Any]:
-    """Return the condition keys of a DynamoDB request; a batch of reads names what each of its tables' reads names.
-
-    The partition key of each table of the mesh is `pk`.
-    """
+    """Return the condition keys of a DynamoDB request; a batch of reads names what each of its tables' reads names."""
     request = _json_object(body)
     leading = _leading_keys(request)
     keys = {"dynamodb:LeadingKeys": leading} if leading else {}
@@ -144,17 +149,84 @@ def _batched_reads(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _leading_keys(request: dict[str, Any]) -> list[str]:
-    """Return the partition keys of the items that a request names; a query names none here."""
+    """Return the partition keys that a request names; none of a scan, of a transaction, and of what DynamoDB refuses.
+
+    IAM judges each item of a transaction by itself (`dynamodb_transaction_checks`).
+    """
     try:
-        items = [request[name] for name in ("Key", "Item") if name in request]
-        for each in request.get("RequestItems", {}).values():
+        if any(name in request for name in _QUERY):
+            return _queried_keys(request)
+        table = request.get("TableName", "")
+        items = [(table, request[name]) for name in ("Key", "Item") if name in request]
+        for table, each in request.get("RequestItems", {}).items():
             if "Keys" in each:
-                items += each["Keys"]
+                items += [(table, key) for key in each["Keys"]]
             else:
-                items += [write["Key"] if "Key" in write else write["Item"] for call in each for write in call.values()]
-        return sorted({item["pk"]["S"] for item in items})
-    except (TypeError, AttributeError, KeyError):
+                items += [(table, _item(write)) for call in each for write in call.values()]
+        return sorted({_text(item[_partition(table)]) for table, item in items})
+    except (TypeError, AttributeError, KeyError, ValueError):
         return []
+
+
+def _queried_keys(request: dict[str, Any]) -> list[str]:
+    """Return the partition key that a query asks for, in either of the forms of DynamoDB."""
+    partition = _partition(request["TableName"], request.get("IndexName"))
+    if "KeyConditionExpression" not in request:
+        condition = request["KeyConditions"][partition]
+        return [_text(value) for value in condition["AttributeValueList"]]
+    names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]
+    equal = _EQUAL.findall(request["KeyConditionExpression"])
+    return sorted({_text(values[value]) for name, value in equal if names.get(name, name) == partition})
+
+
+def _partition(table: str, index: str | None = None) -> str:
+    """Return the name of the partition key of a table, or of an index. Each table of the mesh has `pk`."""
+    known = dynamodb._tables.get(table.rpartition("/")[2]) or {}
+    indexes = chain(known.get("GlobalSecondaryIndexes", []), known.get("LocalSecondaryIndexes", []))
+    schemas = [each["KeySchema"] for each in indexes if each["IndexName"] == index] if index else []
+    for key in schemas[0] if schemas else known.get("KeySchema", []):
+        if key["KeyType"] == "HASH":
+            return str(key["AttributeName"])
+    return "pk"
+
+
+def _item(write: dict[str, Any]) -> dict[str, Any]:
+    item: dict[str, Any] = write["Key"] if "Key" in write else write["Item"]
+    return item
+
+
+def _text(value: dict[str, str]) -> str:
+    """Return a key as conditions compare it: texts and numbers as they are, and bytes as DynamoDB transfers them."""
+    (content,) = value.values()
+    return str(content)
+
+
+class _ArnOfItem(str):
+    """The ARN of the table of an item of a transaction, with the partition key of the item."""
+
+    __slots__ = ("leading",)
+    leading: list[str]
+
+
+def dynamodb_transaction_checks(action: str, body: bytes, region: str, account: str) -> list[tuple[str, str]]:
+    """Return the action and the ARN that each item of a transaction is authorized for."""
+    checks: list[tuple[str, str]] = []
+    items = _json_object(body).get("TransactItems")
+    for item in items if isinstance(items, list) else []:
+        single = json.dumps({"TransactItems": [item]}).encode()
+        for checked, arn in _dynamodb_transaction_checks(action, single, region, account):
+            known = _ArnOfItem(arn)
+            known.leading = _leading_keys(item[checked.partition(":")[2].removesuffix("Item")])
+            checks.append((checked, known))
+    return checks
+
+
+def enforce(*request: Any, **more: Any) -> Any:
+    """Return the refusal of a request, or None. Conditions see the partition key of each item of a transaction."""
+    arn = more.get("resource_arn")
+    if isinstance(arn, _ArnOfItem) and arn.leading:
+        more["service_context"] = {**more["service_context"], "dynamodb:LeadingKeys": arn.leading}
+    return _enforce(*request, **more)
 
 
 def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
@@ -359,6 +431,8 @@ def _patch_ministack(secret: str) -> None:
     iam_actions.extract_iam_action = extract_iam_action
     iam_actions.extract_resource_arn = extract_resource_arn
     iam_actions.dynamodb_service_context = dynamodb_service_context
+    iam_actions.dynamodb_transaction_checks = dynamodb_transaction_checks
+    iam_evaluator.enforce = enforce
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
     front.pin_signed_request = pin_signed_request

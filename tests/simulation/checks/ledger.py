@@ -158,7 +158,8 @@ def expected_id(message: Message) -> str:
 
 def hop_key(envelope: ObservedEnvelope) -> tuple[str, str]:
     """Return the deduplication key of this attempt at this hop."""
-    return envelope.id, f"{envelope.generation:04d}#{len(envelope.prev):06d}#{envelope.attempt:06d}"
+    actor = target_of(envelope, envelope.curr)
+    return f"{actor}#{envelope.id}", f"{envelope.generation:04d}#{len(envelope.prev):06d}#{envelope.attempt:06d}"
 
 
 def frames_key(envelope: ObservedEnvelope) -> str:

@@ -14,6 +14,7 @@ from asya.function.hop import Hop
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.keys import INPUTS_PREFIX, buffered_prefix, hop_key
+from asya.protocol.table_keys import own_hops
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class CompletedHops:
-    """The table `asya-{namespace}-hops`: pk = envelope id, sk = generation, position and attempt.
+    """The table `asya-{namespace}-hops`: pk = actor and envelope id, sk = generation, position and attempt.
 
-    The next attempt of a retried hop runs; a redelivery of a completed attempt does not.
+    The actor leads, so that the role of each may write its own marks alone. The next attempt of a retried hop runs; a
+    redelivery of a completed attempt does not.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
@@ -49,7 +51,7 @@ class CompletedHops:
 
 def _key(hop: Hop) -> Key:
     envelope_id, generation, position, attempt = hop.attempt_key
-    return Key(envelope_id, f"{generation:04d}#{position:06d}#{attempt:06d}")
+    return Key(f"{own_hops(hop.actor)}{envelope_id}", f"{generation:04d}#{position:06d}#{attempt:06d}")
 
 
 class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):

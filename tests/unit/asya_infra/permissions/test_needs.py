@@ -85,9 +85,18 @@ def test_who_looks_at_a_queue_deletes_nothing() -> None:
 def test_items_are_those_whose_keys_begin_so() -> None:
     [one] = grants(Items(table="sink", calls=("PutItem",), keys=(f"START#{OWN}#*",)), "bill", PLACE)
     assert one.resources == ("arn:aws:dynamodb:r:1:table/asya-shop-sink",)
-    assert one.conditions == {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": ["START#bill#*"]}}
+    # A batch with one such key, and a call without keys, are refused.
+    named = {"Null": {"dynamodb:LeadingKeys": "false"}}
+    assert one.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["START#bill#*"]}, **named}
     [many] = grants(Items(table="sink", calls=("BatchGetItem",), keys=("DLQ#*",)), "bill", PLACE)
-    assert many.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
+    assert many.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}, **named}
+    [others] = grants(Items(table="sink", calls=("PutItem",), except_keys=("ROLE#*",)), "bill", PLACE)
+    assert others.conditions == {"ForAllValues:StringNotLike": {"dynamodb:LeadingKeys": ["ROLE#*"]}, **named}
+
+
+def test_attributes_and_keys_have_both_to_be_named() -> None:
+    [grant] = grants(Items(table="tasks", calls=("GetItem",), keys=("a",), attributes=("pk",)), "bill", PLACE)
+    assert grant.conditions["Null"] == {"dynamodb:LeadingKeys": "false", "dynamodb:Attributes": "false"}
 
 
 def test_attributes_have_to_be_named() -> None:

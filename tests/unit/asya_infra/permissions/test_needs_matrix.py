@@ -6,9 +6,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asya import registry
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
-from asya_infra.permissions.evaluation import is_allowed
+from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import Place, function_grants
 from tests.doubles.generated_tables import mesh_tables
 from tests.doubles.iam_matrix import Call, Matrix
@@ -54,3 +55,42 @@ def differences(matrix: Matrix, function: str) -> list[tuple[str, Call]]:
 def test_what_is_declared_is_allowed_and_all_else_is_refused(table: MeshTable, data: st.DataObject) -> None:
     matrix = Matrix(place_of(table))
     assert differences(matrix, data.draw(st.sampled_from(matrix.functions))) == []
+
+
+_WRITES = [f"dynamodb:{call}" for call in ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")]
+
+
+def may_write(function: str, place: Place, table: str, *keys: str) -> bool:
+    """Whether a function may write these items, by whichever call."""
+    allowed, context = statements(function, place), {"dynamodb:LeadingKeys": keys} if keys else {}
+    arn = place.addresses.table_arn(table)
+    return any(is_allowed(allowed.get(call, ()), Request(call, arn, context)) for call in _WRITES)
+
+
+@settings(max_examples=60, deadline=None)
+@given(mesh_tables())
+def test_the_list_of_roles_is_written_by_the_deployment_alone(table: MeshTable) -> None:
+    """Whoever adds a role to it may say what the mesh alone may say, such as an end."""
+    place = place_of(table)
+    for function in Matrix(place).functions:
+        for keys in (("ROLE#AROA1",), ("4711", "ROLE#AROA1"), ()):
+            assert may_write(function, place, "sink", *keys) == (function == "x-roles" and keys == ("ROLE#AROA1",))
+
+
+@settings(max_examples=60, deadline=None)
+@given(mesh_tables())
+def test_code_of_users_writes_no_item_of_another_actor(table: MeshTable) -> None:
+    """Ids of raw messages are the exception: they belong to their senders, whichever actor takes the message."""
+    place, other = place_of(table), "somebody-else"
+    handlers = [name for name, actor in table.actors.items() if actor.kind == "handler"]
+    for function in handlers:
+        own = {"hops": f"{function}#4711", "breaker": function, "sink": f"START#{function}#4711"}
+        foreign = {"hops": f"{other}#4711", "breaker": other, "sink": f"START#{other}#4711"}
+        for each in registry.of(table).tables:
+            for keys in (
+                (),
+                (foreign.get(each, other),),
+                (own.get(each, function), foreign.get(each, other)),
+                ("4711",),
+            ):
+                assert not may_write(function, place, each, *keys), (function, each, keys)

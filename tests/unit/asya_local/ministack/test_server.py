@@ -86,6 +86,23 @@ async def serve(method, path, headers):
     return [read, sent[0]["status"]]
 print(json.dumps([asyncio.run(serve(*case)) for case in json.load(sys.stdin)]))
 """
+TRANSACTIONS = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+seen = []
+def enforce(*request, service_context, **more):
+    seen.append(service_context.get("dynamodb:LeadingKeys", []))
+server["enforce"].__globals__["_enforce"] = enforce
+server["_patch_ministack"]("secret")
+from ministack.core import iam_actions, iam_evaluator
+def keys(body):
+    seen.clear()
+    checks = iam_actions.dynamodb_transaction_checks("dynamodb:TransactWriteItems", body.encode(), "eu-central-1", "1")
+    for action, arn in checks:
+        iam_evaluator.enforce("key", action, "dynamodb", "eu-central-1", resource_arn=arn, service_context={})
+    return list(seen)
+print(json.dumps([keys(body) for body in json.load(sys.stdin)]))
+"""
 KEY, OTHER = new_key(), new_key()
 ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
 FAR = 32_503_680_000
@@ -212,11 +229,46 @@ def test_conditions_see_the_keys_that_a_request_names() -> None:
         ({"RequestItems": {"t": {"Keys": [one, two]}}}, ["OWNER#2", "ROLE#1"]),
         (write, ["OWNER#2", "ROLE#1"]),
         ({"TableName": "t", "KeyConditionExpression": "pk = :pk"}, None),
+        (queried("pk = :own", own="ROLE#1"), ["ROLE#1"]),
+        (queried("#1=:own AND begins_with(sk, :own)", {"#1": "pk"}, own="ROLE#1"), ["ROLE#1"]),
+        # The key that counts is that of the table, wherever another one stands.
+        (queried("sk = :own AND #1 = :other", {"#1": "pk"}, own="ROLE#1", other="OWNER#2"), ["OWNER#2"]),
+        (queried("pk = :own AND pk = :other", own="ROLE#1", other="OWNER#2"), ["OWNER#2", "ROLE#1"]),
+        ({"TableName": "t", "KeyConditions": {"pk": {"AttributeValueList": [{"S": "ROLE#1"}]}}}, ["ROLE#1"]),
+        ({"TableName": "t", "FilterExpression": "pk = :own"}, None),
+        ({"TransactItems": [{"Put": {"TableName": "t", "Item": one}}]}, None),
         ({"TableName": "t", "Key": 7}, None),
         ([], None),
     ]
     contexts = results_of(CONDITIONS, [json.dumps(body) for body, _ in cases])
     assert [context.get("dynamodb:LeadingKeys") for context in contexts] == [keys for _, keys in cases]
+
+
+def queried(condition: str, names: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
+    """A query with this condition."""
+    asked = {"TableName": "t", "KeyConditionExpression": condition, "ExpressionAttributeNames": names or {}}
+    return {**asked, "ExpressionAttributeValues": {f":{name}": {"S": value} for name, value in values.items()}}
+
+
+@pytest.mark.slow
+def test_each_item_of_a_transaction_is_judged_by_its_own_key() -> None:
+    """A role that may write `a#…` alone is refused a transaction with another item, in whichever place and form."""
+
+    def item(member: str, key: str) -> dict[str, Any]:
+        named = "Item" if member == "Put" else "Key"
+        return {member: {"TableName": "t", named: {"pk": {"S": key}, "sk": {"S": "x"}}}}
+
+    own, other = item("Put", "a#1"), item("Put", "b#1")
+    cases: list[tuple[list[Any], list[list[str]]]] = [
+        ([own, own], [["a#1"], ["a#1"]]),
+        ([own, other], [["a#1"], ["b#1"]]),
+        ([item(each, "b#1") for each in ("Update", "Delete", "ConditionCheck")], [["b#1"]] * 3),
+        ([{**own, **item("Update", "b#1")}], [["a#1"], ["b#1"]]),
+        ([{"Put": {"TableName": "t", "Item": 7}}], [[]]),
+        ([7, {"Put": 7}, {}], []),
+    ]
+    answers = results_of(TRANSACTIONS, [json.dumps({"TransactItems": items}) for items, _ in cases])
+    assert answers == [keys for _, keys in cases]
 
 
 @pytest.mark.parametrize(("method", "action"), [("GET", "Get"), ("PUT", "Put"), ("DELETE", "Delete")])
