@@ -28,7 +28,9 @@ from tests.cloud import test_gateway_mcp as mcp
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, DeployedCloud, until
 from tests.console.process import running_ui
+from tests.doubles import doors
 from tests.interrupts import restore_interrupts
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -213,6 +215,20 @@ def test_the_console_shows_the_mesh_of_the_author(author: Author) -> None:
         assert "checking 7" in get("/api/v1/operations/actors/check/logs")
         for part in ("mesh", "actors/count", "dead-letters", "runs"):
             assert json.loads(get(f"/api/v1/operations/{part}"))
+
+
+def test_the_mesh_listens_for_its_user_alone(author: Author) -> None:
+    """The processes of a mesh listen as docs/security.md says: on loopback, or on sockets that no other user can open."""
+    page = (PROJECT / "docs" / "security.md").read_text()
+    found = doors.doors(author.process.pid, *(process.pid for process in cloud_processes(author.state)))
+    of_runs = doors.declared(page, "asya run") | {"drivers/driver.py"}  # none runs now
+    programs = {door.program for door in found}
+    assert programs <= doors.declared(page, "asya dev")
+    assert programs >= doors.declared(page, "asya dev") - of_runs
+    assert {door.address for door in found if door.port} == {"127.0.0.1"}
+    sockets = [Path(door.address) for door in found if not door.port]
+    assert sockets
+    assert all(socket.parent.stat().st_mode & 0o077 == 0 for socket in sockets)
 
 
 def test_changed_code_answers(author: Author) -> None:

@@ -13,6 +13,7 @@ from asya_local.processes import cloud_processes, end_all, read_records
 from asya_local.servers import EMR, ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, SECONDS, stand_in, until
 from tests.doubles import doors
+from tests.paths import PROJECT
 
 pytestmark = pytest.mark.cloud
 
@@ -52,16 +53,18 @@ def test_each_run_has_its_own_process_and_none_survives_the_cleanup(tmp_path: Pa
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+PAGE = (PROJECT / "docs" / "security.md").read_text()
 LOOK = """
-import json, os, runpy, sys
+import json, os, runpy, sys, time
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 rows = spark.sparkContext.parallelize(["4111111111111111"], 1).cache()
-rows.count()
+rows.map(len).count()
 doors = runpy.run_path("doors.py")
 found = [door for door in doors["doors"](os.getpid()) if door.program == "java"]
 answers = [doors["asked_for_a_block"](door.port, f"rdd_{rows.id()}_0").decode(errors="replace") for door in found]
 print(json.dumps({"addresses": [door.address for door in found], "answers": answers}), flush=True)
+time.sleep(float(sys.argv[1]))
 """
 
 
@@ -71,10 +74,14 @@ def test_a_stranger_reads_no_cached_block_of_a_run_even_if_its_submit_parameters
     with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=0))) as cloud:
         files = cloud.put("code/doors.py", Path(doors.__file__).read_text())
         options = " ".join([f"--files {files}", *(f"--conf {each}" for each in opened.split())])
-        run = cloud.wait(cloud.start(LOOK, parameters=options))
-        assert run["state"] == "SUCCESS", run["stateDetails"]
-        looked = json.loads((cloud.folder.emr / run["jobRunId"] / "stdout").read_text().splitlines()[-1])
+        output = cloud.folder.emr / cloud.start(LOOK, "600", parameters=options) / "stdout"
+        until(lambda: output.exists() and output.read_text().endswith("\n"), SECONDS, "what the job has seen")
+        looked = json.loads(output.read_text().splitlines()[-1])
+        listening = doors.doors(*(process.pid for process in cloud_processes(cloud.folder)))
 
+    # Nothing else of the cloud listens than what docs/security.md says, and nothing for other machines.
+    assert {door.program for door in listening} == doors.declared(PAGE, "local cloud")
+    assert {door.address for door in listening} == {"127.0.0.1"}
     assert set(looked["addresses"]) == {"127.0.0.1"}
     # The gateway of py4j is the third, and waits for its secret.
     assert len(looked["answers"]) == 3

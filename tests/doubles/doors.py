@@ -21,7 +21,7 @@ class Door:
     """A listener.
 
     Attributes:
-        program: The name of the program, as the kernel has it.
+        program: The name of the program; of a Python process its script or module.
         address: The address of a port, or the path of a socket.
         port: 0 for a socket with a path.
     """
@@ -31,13 +31,25 @@ class Door:
     port: int = 0
 
 
-def doors(top: int) -> list[Door]:
-    """Return the listeners of a process and of all its children, sorted."""
+def doors(*tops: int) -> list[Door]:
+    """Return the listeners of processes and of all their children, sorted."""
     parents = {int(each.parent.name): _parent(each) for each in Path("/proc").glob("[0-9]*/stat")}
-    family = {top}
+    family = {*tops}
     while more := {process for process, parent in parents.items() if parent in family} - family:
         family |= more
     return sorted({door for process in family for door in _doors_of(process)})
+
+
+def declared(page: str, mode: str) -> set[str]:
+    """Return the programs that docs/security.md lets listen in a mode.
+
+    Args:
+        page: The text of the page.
+        mode: `test kit`, `asya run`, `asya dev` or `local cloud`.
+    """
+    lines = page.partition("| program | in |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip().replace("`", "") for cell in line.split("|")[1:3]] for line in lines]
+    return {program for program, modes in rows if modes == "all" or mode in modes.split(", ")}
 
 
 def _parent(stat: Path) -> int:
@@ -49,13 +61,32 @@ def _parent(stat: Path) -> int:
 
 def _doors_of(process: int) -> list[Door]:
     try:
-        program = Path(f"/proc/{process}/comm").read_text().strip()
-        links = [os.readlink(each) for each in Path(f"/proc/{process}/fd").iterdir()]
+        program = _program(Path(f"/proc/{process}/cmdline").read_text().split("\0"))
+        links = [_target(each) for each in Path(f"/proc/{process}/fd").iterdir()]
         listening = {**_ports(process, "tcp"), **_ports(process, "tcp6"), **_paths(process)}
     except OSError:
         return []  # ended meanwhile
     inodes = [link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")]
     return [Door(program, *listening[inode]) for inode in inodes if inode in listening]
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return os.readlink(descriptor)
+    except OSError:
+        return ""  # closed meanwhile, as the one that lists the descriptors of this process
+
+
+def _program(words: list[str]) -> str:
+    """Return the last two parts of a script, or the module of `python -m`, or the name of the program."""
+    program, *arguments = [word for word in words if word]
+    while arguments and "python" in Path(program).name:
+        word = arguments.pop(0)
+        if word == "-m":
+            return arguments[0]
+        if word.endswith(".py") or not word.startswith("-"):
+            return "/".join(Path(word).parts[-2:])
+    return Path(program).name
 
 
 def _ports(process: int, kind: str) -> dict[str, tuple[str, int]]:

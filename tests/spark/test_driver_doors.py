@@ -4,14 +4,18 @@ import json
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from asya_cli.main import app
 from tests.doubles import doors
+from tests.paths import PROJECT
 
 pytestmark = pytest.mark.spark
+
+PAGE = (PROJECT / "docs" / "security.md").read_text()
 
 
 def test_a_stranger_reads_no_cached_block_of_the_kit(spark: SparkSession) -> None:
@@ -29,7 +33,11 @@ def test_a_stranger_reads_no_cached_block_of_the_kit(spark: SparkSession) -> Non
 def test_the_kit_listens_on_loopback_alone_and_keeps_its_files_to_itself(spark: SparkSession) -> None:
     folder = Path(spark.conf.get("spark.local.dir") or "/").parent
 
-    assert {door.address for door in doors.doors(os.getpid()) if door.port} == {"127.0.0.1"}
+    assert spark.sparkContext.parallelize([1, 2], 2).map(abs).sum() == 3  # starts the workers of Python
+    found = doors.doors(*(child.pid for child in psutil.Process().children()))
+
+    assert {door.program for door in found} == doors.declared(PAGE, "test kit")
+    assert {door.address for door in doors.doors(os.getpid())} == {"127.0.0.1"}
     assert folder.stat().st_mode & 0o077 == 0
 
 
@@ -40,12 +48,14 @@ import doors
 
 def look(spark, payload):
     rows = spark.sparkContext.parallelize(["4111111111111111"], 1).cache()
-    rows.count()
-    found = [door for door in doors.doors(os.getpid()) if door.program == "java"]
-    answers = [doors.asked_for_a_block(door.port, f"rdd_{rows.id()}_0").decode(errors="replace") for door in found]
+    rows.map(len).count()
+    found = doors.doors(os.getpid())
+    ports = [door.port for door in found if door.program == "java"]
+    answers = [doors.asked_for_a_block(port, f"rdd_{rows.id()}_0").decode(errors="replace") for port in ports]
     folder = os.path.dirname(spark.conf.get("spark.local.dir"))
     yield ("SET", ".route.next", [])
-    yield {"addresses": [door.address for door in found], "answers": answers, "mode": os.stat(folder).st_mode & 0o777}
+    names = {"programs": [door.program for door in found], "addresses": [door.address for door in found]}
+    yield {**names, "answers": answers, "mode": os.stat(folder).st_mode & 0o777}
 """
 
 
@@ -62,6 +72,7 @@ def test_a_stranger_reads_no_cached_block_of_asya_run(tmp_path: Path, monkeypatc
     assert result.exit_code == 0, result.stdout
     [frame] = json.loads(result.stdout)["frames"]
     looked = frame["payload"]
+    assert set(looked["programs"]) == doors.declared(PAGE, "asya run")
     assert set(looked["addresses"]) == {"127.0.0.1"}
     assert looked["mode"] & 0o077 == 0
     # The gateway of py4j is the third, and waits for its secret.
