@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 import boto3
@@ -23,6 +23,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from asya_infra.permissions.grant import Grant, of_leading_keys
 from asya_local.account import ACCOUNT_ID, REGION, AccessKey
 from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.servers import ServerOptions, healthy
@@ -399,3 +400,54 @@ class ChunkSigner(S3SigV4Auth):
 
     def payload(self, request: AWSRequest) -> str:
         return "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+
+
+def test_a_role_for_some_keys_reaches_no_item_of_others_by_any_call(cloud: StandIn) -> None:
+    """Each call of DynamoDB names its keys in another place: items, conditions of queries, batches and transactions."""
+    table = "keyed"
+    cloud.client("dynamodb").create_table(
+        TableName=table,
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    calls = ("BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem")
+    arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{table}"
+    grant = Grant(tuple(f"dynamodb:{call}" for call in calls), (arn,), conditions=of_leading_keys(["a#*"]))
+    dynamodb = cloud.client("dynamodb", cloud.user("keyed", grant.statement()))
+
+    def item(key: str) -> dict[str, Any]:
+        return {"pk": {"S": key}, "sk": {"S": "x"}}
+
+    def may(call: str, **arguments: Any) -> bool:
+        try:
+            getattr(dynamodb, call)(**arguments)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "AccessDeniedException":
+                raise
+            return False
+        return True
+
+    def query(condition: str, *keys: str) -> dict[str, Any]:
+        values = {f":{number}": {"S": key} for number, key in enumerate(keys)}
+        return {"TableName": table, "KeyConditionExpression": condition, "ExpressionAttributeValues": values}
+
+    puts = {key: {"Put": {"TableName": table, "Item": item(key)}} for key in ("a#1", "b#1")}
+    for key, allowed in (("a#1", True), ("b#1", False)):
+        assert may("put_item", TableName=table, Item=item(key)) == allowed
+        assert may("get_item", TableName=table, Key=item(key)) == allowed
+        assert may("update_item", TableName=table, Key=item(key)) == allowed
+        assert may("batch_get_item", RequestItems={table: {"Keys": [item("a#2"), item(key)]}}) == allowed
+        requests = [{"PutRequest": {"Item": item("a#2")}}, {"DeleteRequest": {"Key": item(key)}}]
+        assert may("batch_write_item", RequestItems={table: requests}) == allowed
+        assert may("query", **query("pk = :0", key)) == allowed
+        assert may("query", **query("sk = :0 AND pk = :1", "a#1", key)) == allowed
+        second = {"Delete": {"TableName": table, "Key": item(key)}}
+        assert (
+            may("transact_write_items", TransactItems=[{"Put": {"TableName": table, "Item": item("a#3")}}, second])
+            == allowed
+        )
+        assert may("transact_write_items", TransactItems=[puts[key]]) == allowed
+        assert may("transact_get_items", TransactItems=[{"Get": {"TableName": table, "Key": item(key)}}]) == allowed
+        assert may("delete_item", TableName=table, Key=item(key)) == allowed
+    assert not may("scan", TableName=table)
