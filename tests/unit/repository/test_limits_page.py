@@ -33,7 +33,7 @@ GATEWAY = GatewaySection()
         ("a task", f"{LONGEST_TIMEOUT / DAY:.0f} days at most"),
         ("a pause", f"{Retention().tasks / DAY - 1:.0f} days"),
         ("gateway", f"{WAIT_SECONDS:.0f} s for an answer"),
-        ("gateway", f"{GATEWAY.waits} calls that wait"),
+        ("gateway", f"{GATEWAY.long_polls} calls that wait"),
         ("lists", f"{TASK_LIMIT:,} tasks"),
     ],
 )
