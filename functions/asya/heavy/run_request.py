@@ -5,8 +5,9 @@ import json
 import math
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from os.path import commonprefix
 from urllib.parse import urlsplit
 
@@ -30,6 +31,10 @@ from asya.protocol.mesh_table import SparkJob
 
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
+
+# The key of a stored envelope is a digest, of which 64 bits name it. About ten of them fit into a policy.
+_DIGEST_CHARACTERS = 16
+_MOST_STORED = 20
 
 DATA_URI_VARIABLE = "ASYA_DATA_URI"
 RESULTS_URI_VARIABLE = "ASYA_RESULTS_URI"
@@ -229,6 +234,9 @@ def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ..
 def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> str:
     """The session policy of one run: its folder, envelopes, code and scratch, beside its actor's `access`.
 
+    The stored envelopes of the run are named one by one as long as they fit. Those of more, and of a run that lingers and so gets
+    envelopes later, are all pending ones of its actor (`protocol §10.job-reads`).
+
     Raises:
         RunRequestError: if the policy and the ARN of the access policy exceed 2,048 characters together.
     """
@@ -241,10 +249,13 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
     )
     # STS counts both.
     arns = sum(map(len, _policy_arns(manifest, deployment)))
-    text = _policy(manifest, deployment, [_object_path(uri) for uri in code])
-    if len(text) + arns > POLICY_LIMIT:
-        text = _policy(manifest, deployment, _patterns(code))
-    if len(text) + arns > POLICY_LIMIT:
+    folder = pending_prefix(manifest.actor)
+    choices = product(([_object_path(uri) for uri in code], _patterns(code)), (_stored(manifest), [folder]))
+    texts = (_policy(manifest, deployment, objects, pending) for objects, pending in choices if pending is not None)
+    for text in texts:
+        if len(text) + arns <= POLICY_LIMIT:
+            break
+    else:
         raise RunRequestError(
             f"the session policy of job {job.job!r} has {len(text)} characters and the ARN of its access policy {arns}; "
             f"{POLICY_LIMIT} at most together. Put its py_files and archives into one folder"
@@ -252,12 +263,21 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
     return text
 
 
-def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) -> str:
+def _stored(manifest: Manifest) -> list[str] | None:
+    """What the keys of the run's stored envelopes begin with; None if these are too many, or not all known yet."""
+    keys = [member.envelope_key for member in manifest.members if member.envelope_key is not None]
+    if manifest.linger or len(keys) > _MOST_STORED:
+        return None
+    folder = pending_prefix(manifest.actor)
+    return [key[: len(folder) + _DIGEST_CHARACTERS] for key in keys]
+
+
+def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str], stored: Sequence[str]) -> str:
     # S3A asks for a folder by its name without the slash too, and fails if it may not. Numbers of runs have a fixed
     # width, so `…/0000000042*` matches this run's folder and nothing else.
     run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number).rstrip('/')}"
     scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number).rstrip("/")
-    pending = f"{deployment.bucket}/{pending_prefix(manifest.actor)}"
+    pending = [f"{deployment.bucket}/{beginning}" for beginning in stored]
     # A job must not write its manifest, by which the completion routes its results. `attempts*` includes the marker
     # `attempts_$folder$` of EMRFS. EMR Serverless writes the logs with the permissions of the run.
     # A resident run also writes in the folders of its batches. Only the digest protects their manifests, which are copies.
@@ -268,7 +288,7 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
         {
             "Effect": "Allow",
             "Action": "s3:GetObject",
-            "Resource": [resource(name) for name in (f"{run}*", f"{pending}*", *code)],
+            "Resource": [resource(name) for name in (f"{run}*", *(f"{each}*" for each in pending), *code)],
         },
         {
             "Effect": "Allow",
@@ -277,7 +297,8 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
         },
     ]
     folders: dict[str, list[str]] = defaultdict(list)
-    for folder in (run, pending, scratch):
+    # S3A lists where it finds no object. The names below `pending/` are digests, which say nothing.
+    for folder in (run, *([f"{deployment.bucket}/{pending_prefix(manifest.actor)}"] if pending else []), scratch):
         bucket, _, prefix = folder.partition("/")
         folders[bucket].append(f"{prefix}*")
     for bucket, prefixes in folders.items():

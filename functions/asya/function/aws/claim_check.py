@@ -6,6 +6,7 @@ from botocore.exceptions import ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
+from asya.function.aws.bounded_reads import largest_payload
 from asya.function.claim_check import (
     PayloadReference,
     check_payload,
@@ -84,6 +85,12 @@ class ClaimCheck:
         return replace(envelope, payload=Raw(payload), headers=others)
 
     def _fetch(self, reference: PayloadReference, envelope_id: str) -> bytes:
+        limit = largest_payload() if self._reader is None else None
+        if limit is not None and reference.size > limit:
+            raise ParseError(
+                f"payload object {reference.key!r} has {reference.size:,} bytes, and this function has memory for {limit:,}",
+                envelope_id,
+            )
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=reference.key)
         except ClientError as error:

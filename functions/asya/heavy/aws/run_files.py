@@ -3,11 +3,13 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 from botocore.exceptions import ClientError
 
+from asya.function.aws.bounded_reads import read_at_most
 from asya.function.aws.conditional_writes import is_missing, put_if_absent
 from asya.heavy.results import UNREADABLE, ordered_parts, read_lines
 from asya.heavy.run_failures import RunStage
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _CHUNK = 256 * 1024
+# Bytes of a file that a job writes for the crew. A commit of 10,000 members, each with a part of its own, has less than 1 MiB.
+_LARGEST_CONTROL_FILE = 8 * 1024 * 1024
+_LARGEST_NOTE = 1024 * 1024
+# EMR Serverless starts few attempts. A job may make any number of folders.
+_MOST_ATTEMPTS = 32
 
 
 class ManifestError(RuntimeError):
@@ -194,10 +201,11 @@ class RunResults:
         for attempt in attempts:
             if (commit := self.commit(run, attempt)) is not None:
                 return _committed(attempt, commit, members)
-        journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(run, attempt))]
-        if not journals:
+        journals = ((attempt, journal) for attempt in attempts if (journal := self.journal(run, attempt)))
+        found = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]), default=None)
+        if found is None:
             return RunOutput(stage="starting" if attempts else "absent")
-        attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
+        attempt, journal = found
         parts = ordered_parts(journal.parts, members)
         parts = parts[: self._complete_parts(run, attempt, parts)]
         return RunOutput("journal", attempt, parts, journal.at_work, journal.is_first, journal.stage)
@@ -264,11 +272,11 @@ class RunResults:
         return len(parts)
 
     def attempts(self, run: RunFolder) -> list[str]:
-        """The names of a run's attempts, oldest first."""
+        """The names of a run's attempts, oldest first, as many as EMR Serverless may start."""
         prefix = run.attempts
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        folders = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
-        return sorted(name.removeprefix(prefix).rstrip("/") for name in folders)
+        folders = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", []))
+        return [name.removeprefix(prefix).rstrip("/") for name in islice(folders, _MOST_ATTEMPTS)]
 
     def _folder(self, run: RunFolder, attempt: str) -> str:
         return f"{run.attempts}{attempt}/"
@@ -282,10 +290,10 @@ class RunResults:
             raise
 
     def _read_file(self, key: str, kind: type[Kind]) -> Kind | None:
-        """A control file; None if it is missing, or truncated because its writer failed."""
+        """A control file; None if it is missing, too large, or truncated because its writer failed."""
         try:
-            content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-            return msgspec.json.decode(content, type=kind)
+            content = read_at_most(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"], _LARGEST_CONTROL_FILE)
+            return None if content is None else msgspec.json.decode(content, type=kind)
         except UNREADABLE:
             return None
         except ClientError as error:
@@ -339,7 +347,7 @@ class Heartbeats:
 
     def _read(self, key: str) -> bytes | None:
         try:
-            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            return read_at_most(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"], _LARGEST_NOTE)
         except ClientError as error:
             if is_missing(error):
                 return None

@@ -1,5 +1,6 @@
 """The StartJobRun request: Spark parameters and session policy (`protocol §10`)."""
 
+import hashlib
 import json
 import shlex
 from dataclasses import replace as replace_fields
@@ -9,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from asya.heavy.run_request import POLICY_LIMIT, JobDeployment, RunRequestError, run_request, session_policy
+from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import SparkJob, WorkerSize
 from tests.doubles.job_runs import MANIFEST
 
@@ -207,11 +209,11 @@ def test_a_session_reaches_its_own_run_only() -> None:
     assert len(policy) <= POLICY_LIMIT
     assert allowed(policy, "s3:GetObject", f"{own}/runs/heavy/0000000042/manifest.json")
     assert allowed(policy, "s3:PutObject", f"{own}/runs/heavy/0000000042/attempts/x/commit.json")
-    assert allowed(policy, "s3:GetObject", f"{own}/pending/heavy/abc.json")
     assert allowed(policy, "s3:PutObject", f"{data}/scratch/heavy/0000000042/x/0/part")
     assert allowed(policy, "s3:GetObject", DEPLOYMENT.entry_point.replace("s3://", "arn:aws-cn:s3:::"))
     assert allowed(policy, "s3:GetObject", f"{ASSETS}/packages.tar.gz".replace("s3://", "arn:aws-cn:s3:::"))
     for resource in (
+        f"{own}/pending/heavy/abc.json",
         f"{own}/runs/heavy/0000000041/manifest.json",
         f"{own}/runs/other/0000000042/manifest.json",
         f"{own}/results/succeeded/a.json",
@@ -220,6 +222,34 @@ def test_a_session_reaches_its_own_run_only() -> None:
     ):
         assert not allowed(policy, "s3:GetObject", resource)
     assert not allowed(policy, "s3:PutObject", f"{own}/pending/heavy/abc.json")
+
+
+def stored(count: int, *, linger: float = 0.0) -> Manifest:
+    """A manifest with so many stored envelopes."""
+    keys = [f"pending/heavy/{hashlib.sha256(str(number).encode()).hexdigest()}.json" for number in range(count)]
+    members = tuple(Member(id=key[-20:], position=0, attempt=1, admitted_at="", envelope_key=key) for key in keys)
+    return replace(MANIFEST, members=(*MANIFEST.members, *members), linger=linger)
+
+
+@pytest.mark.rule("10.job-reads")
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 20, 21, 300])
+def test_10_a_session_reads_the_stored_envelopes_of_its_run(count: int) -> None:
+    """Of more than a policy can name, those of the actor."""
+    manifest = stored(count)
+    policy, own = session_policy(manifest, JOB, DEPLOYMENT), f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}"
+    assert len(policy) <= POLICY_LIMIT
+    for member in manifest.members[len(MANIFEST.members) :]:
+        assert allowed(policy, "s3:GetObject", f"{own}/{member.envelope_key}")
+    others = [f"{own}/pending/heavy/{hashlib.sha256(bytes([7, number])).hexdigest()}.json" for number in range(200)]
+    reached = [allowed(policy, "s3:GetObject", other) for other in others]
+    assert set(reached) == {count > 4}, "four fit beside the longest names"
+    assert not allowed(policy, "s3:GetObject", f"{own}/pending/other/abc.json")
+
+
+@pytest.mark.rule("10.job-reads")
+def test_10_a_run_that_gets_envelopes_later_reads_those_of_its_actor() -> None:
+    policy = session_policy(stored(1, linger=60.0), JOB, DEPLOYMENT)
+    assert allowed(policy, "s3:GetObject", f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}/pending/heavy/abc.json")
 
 
 @pytest.mark.rule("10.job-writes")

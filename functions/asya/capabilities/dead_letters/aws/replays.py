@@ -26,6 +26,7 @@ from asya.capabilities.dead_letters import replay, set_replay
 from asya.capabilities.dead_letters.replay import Sources
 from asya.capabilities.dead_letters.set_replay import FanOut
 from asya.capabilities.dead_letters.settlements import in_progress_error, other_request_error, settled_error
+from asya.function.aws.bounded_reads import largest_payload, read_at_most
 from asya.function.aws.conditional_writes import is_missing
 from asya.function.targets import actual_actor
 from asya.protocol import ids, names
@@ -91,9 +92,17 @@ class ReplaySources:
         return max((each for each in found if each is not None), key=lambda each: each.generation, default=None)
 
     def read(self, uri: str) -> bytes:
-        """Read an object."""
+        """Read an object.
+
+        Raises:
+            ApiError: 409 if it is larger than this function can hold: actors write the inputs of hops.
+        """
         bucket, key = _split_uri(uri)
-        return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        body, limit = self._s3.get_object(Bucket=bucket, Key=key)["Body"], largest_payload()
+        content = body.read() if limit is None else read_at_most(body, limit)
+        if content is None:
+            raise ApiError(409, "unreadable", f"{uri} has more than {limit:,} bytes, which the gateway cannot replay")
+        return content
 
     def _result(self, envelope_id: str, task: TaskView | None) -> str | None:
         """The address of a failed envelope's result. A record may name any address, but only results may be read."""

@@ -126,7 +126,8 @@ class KeptPayloads:
 
     def _read(self, uri: str) -> bytes:
         bucket, key = _split(uri)
-        return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        # It may have been replaced by a larger one since its size was read. Half an envelope is no envelope.
+        return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read(READ_LIMIT)
 
 
 def _split(uri: str) -> tuple[str, str]:

@@ -190,3 +190,16 @@ def test_an_object_that_is_not_json_is_a_parse_error(content: bytes) -> None:
 def test_a_payload_that_only_contains_the_name_of_the_header_is_left_alone() -> None:
     envelope = decode(message(payload="x-asya-payload-ref"))
     assert make(MemoryS3()).redeem(envelope) is envelope
+
+
+@pytest.mark.rule("4.claim-check.memory")
+def test_a_function_that_reads_for_all_reads_no_payload_that_it_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sender names the size. An object of 700 MB would end x-sink, and delay what came with it."""
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")
+    s3 = MemoryS3(bucket=Bucket(name="mesh-bucket", objects={"payloads/ab/object.json": b'{"big":1}'}))
+    error = refused(s3, reference(size=700_000_000))
+    assert "700,000,000 bytes, and this function has memory for 134,217,728" in str(error)
+    assert make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference()})))
+    own = ClaimCheck(s3, "mesh-bucket", reader="ab")  # type: ignore[arg-type]
+    with pytest.raises(ParseError, match="does not match"):  # an actor has the memory that its author gave it
+        own.redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference(size=700_000_000)})))

@@ -1,0 +1,26 @@
+"""Reads objects that code of users has written: never more of them than the function has room for."""
+
+import os
+from typing import Protocol
+
+_READERS_SHARE = 4
+"""A payload is in memory as it was read, in its envelope, and encoded again."""
+
+
+class Readable(Protocol):
+    """The body of an object of S3."""
+
+    def read(self, amt: int, /) -> bytes:
+        """Read so many bytes at most."""
+
+
+def read_at_most(body: Readable, limit: int) -> bytes | None:
+    """Read a body; None if it has more bytes, of which only one is read."""
+    content = body.read(limit + 1)
+    return content if len(content) <= limit else None
+
+
+def largest_payload() -> int | None:
+    """The bytes of the largest payload that this function reads for others; None outside of Lambda."""
+    megabytes = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
+    return int(megabytes) * 1024 * 1024 // _READERS_SHARE if megabytes.isdecimal() else None

@@ -1,0 +1,82 @@
+"""What a job writes for the crew is read with a limit: 700 MB would end a reconciler, and with it the repairs of others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+
+from asya.heavy.aws.run_files import Heartbeats, RunResults
+from asya.protocol.job_runs import Journal, ResultPart, RunFolder
+
+RUN = RunFolder("heavy", 7)
+PART = ResultPart(file="part-000000.jsonl", first=0, last=0, lines=1, size=9)
+MOST = 9 * 1024 * 1024
+
+
+class Endless:
+    """An object of 700 MB. A read without a limit fails, as it would for lack of memory."""
+
+    def __init__(self, start: bytes) -> None:
+        self.start = start
+        self.given = 0
+
+    def read(self, amount: int | None = None) -> bytes:
+        assert amount is not None, "the whole object was read"
+        assert (self.given + amount) <= MOST
+        self.given += amount
+        return self.start.ljust(amount, b" ")[:amount]
+
+
+@dataclass
+class Bucket:
+    """A bucket in which each object of a job begins with a valid file, and goes on with spaces."""
+
+    content: bytes
+    attempts: int = 1
+
+    def get_object(self, **_: str) -> dict[str, Any]:
+        return {"Body": Endless(self.content), "ContentLength": 700_000_000}
+
+    def head_object(self, **_: str) -> dict[str, Any]:
+        return {"ContentLength": 9}
+
+    def get_paginator(self, _: str) -> "Bucket":
+        return self
+
+    def paginate(self, *, Prefix: str, Delimiter: str = "", **_: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+        if not Delimiter:
+            yield {"Contents": [{"Key": f"{Prefix}000001.jsonl"}]}
+            return
+        for page in count():
+            assert page < 3, "a page of folders more than a run can have attempts"
+            yield {"CommonPrefixes": [{"Prefix": f"{Prefix}{page:03d}{number:04d}/"} for number in range(1000)]}
+
+
+def journal() -> bytes:
+    return msgspec.json.encode(
+        Journal(run_id="r", attempt="a", sequence=1, updated_at="2026-11-20T00:00:00Z", parts=(PART,))
+    )
+
+
+@pytest.mark.rule("10.job-files")
+@pytest.mark.parametrize("content", [journal(), b'{"type": "E", "message": "', b"", b"[" * 1000])
+def test_10_no_file_of_a_job_is_read_whole(content: bytes) -> None:
+    """A file that is too large counts as missing, whatever it begins with."""
+    bucket: Any = Bucket(content)
+    results, heartbeats = RunResults(bucket, bucket="b"), Heartbeats(bucket, bucket="b")
+    assert results.commit(RUN, "a") is None
+    assert results.journal(RUN, "a") is None
+    assert results.last_error(RUN) is None
+    assert heartbeats.latest(RUN, "a") is None
+    assert list(heartbeats.partials(RUN, "a", "")) == [("fly-000001.jsonl", [])]
+
+
+@pytest.mark.rule("10.job-files")
+def test_10_a_job_that_makes_folders_of_attempts_does_not_keep_the_crew_busy() -> None:
+    bucket: Any = Bucket(b"")
+    results = RunResults(bucket, bucket="b")
+    assert len(results.attempts(RUN)) == 32
+    assert results.find(RUN, 1).stage == "starting"
