@@ -58,6 +58,7 @@ class Resource(Enum):
     TOKEN_KEY = "the key that signs tokens"
     WEBHOOK_KEYS = "the keys of webhooks"
     EVENT_BUS = "the default bus, as the mesh"
+    LINK_BUS = "the mesh's own bus for links, as the mesh"
     APPLICATION = "the Spark application"
     JOB_RUNS = "the job runs of the Spark application"
     JOB_ROLES = "the roles of job runs, passed to EMR Serverless"

@@ -29,8 +29,9 @@ KEY = "paused/env-1/0/1.json"
 
 @dataclass
 class FakeEvents:
-    """EventBridge's bus."""
+    """EventBridge's buses. Of a pause whose event is on two, `details` has the one with the link."""
 
+    by_bus: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     details: list[dict[str, Any]] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     refuses: bool = False
@@ -38,8 +39,12 @@ class FakeEvents:
     def put_events(self, *, Entries: list[dict[str, str]]) -> dict[str, Any]:  # noqa: N803
         if self.refuses:
             return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
-        self.details += [json.loads(entry["Detail"]) for entry in Entries]
-        self.sources += [f"{entry['Source']}: {entry['DetailType']}" for entry in Entries]
+        for entry in Entries:
+            detail, bus = json.loads(entry["Detail"]), entry.get("EventBusName", "default")
+            self.by_bus.setdefault(bus, []).append(detail)
+            assert "callback" not in detail or bus != "default", "a link is on the bus of the whole account"
+        self.details += [json.loads(Entries[-1]["Detail"])]
+        self.sources += [f"{Entries[-1]['Source']}: {Entries[-1]['DetailType']}"]
         return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
 
 

@@ -14,7 +14,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from asya import registry
-from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, source_of
+from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, link_bus, source_of
+from asya.predicates import answers_by_link
 from asya.protocol import names
 from asya_infra.addresses import Addresses
 from asya_infra.constructs.actors import ActorQueue, system_actor
@@ -106,19 +107,28 @@ def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> N
 
 
 class PauseNotifications(Construct):
-    """A topic with a subscription for each address in `pause.notify`; empty without any.
+    """The bus for links, if pauses have any, and a topic with a subscription for each address in `pause.notify`.
 
-    The events are on the default bus in any case, for rules of the user.
+    The events are on the default bus in any case, without links, for rules of the user.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, "PauseNotifications")
+        bus = link_bus(mesh.namespace)
+        if mesh.table.has_callbacks:
+            description = f"Links that answer pauses of the mesh {mesh.namespace}"
+            own_bus = events.CfnEventBus(self, "Links", name=bus, description=description)
         subscriptions = actors_by_address(mesh.file)
         if not subscriptions:
             return
         name = names.resource_name(mesh.namespace, "pauses")
-        rule_arn = mesh.addresses.arn("events", f"rule/{name}")
-        only_the_rule = {"ArnEquals": {"aws:SourceArn": rule_arn}}
+        notified = set[str]().union(*subscriptions.values())
+        linked = {each for each in notified if answers_by_link(mesh.table, each)}
+        rules = [
+            *([mesh.addresses.arn("events", f"rule/{name}")] if notified - linked else []),
+            *([mesh.addresses.arn("events", f"rule/{bus}/{name}")] if linked else []),
+        ]
+        only_the_rule = {"ArnEquals": {"aws:SourceArn": rules if len(rules) > 1 else rules[0]}}
         topic = encrypted_topic(
             self,
             name,
@@ -129,14 +139,24 @@ class PauseNotifications(Construct):
             # The notifications have the question, and data of envelopes may be in it.
             customer_key=customer_key(self, mesh),
         )
-        events.CfnRule(
-            self,
-            "Rule",
-            name=name,
-            description=f"Tasks of the mesh {mesh.namespace} that wait for a person",
-            event_pattern={"source": [source_of(mesh.namespace)], "detail-type": [DETAIL_TYPE]},
-            targets=[events.CfnRule.TargetProperty(id="topic", arn=topic.topic_arn, input_path="$.detail")],
-        )
+        pattern: dict[str, object] = {"source": [source_of(mesh.namespace)], "detail-type": [DETAIL_TYPE]}
+        targets = [events.CfnRule.TargetProperty(id="topic", arn=topic.topic_arn, input_path="$.detail")]
+        about = f"Tasks of the mesh {mesh.namespace} that wait for a person"
+        if notified - linked:
+            # What has a link comes by the other bus, too.
+            others = {"detail": {"actor": [{"anything-but": sorted(linked)}]}} if linked else {}
+            events.CfnRule(self, "Rule", name=name, description=about, event_pattern=pattern | others, targets=targets)
+        if linked:
+            with_links = events.CfnRule(
+                self,
+                "LinkRule",
+                name=name,
+                description=f"{about}, with links",
+                event_bus_name=bus,
+                event_pattern=pattern,
+                targets=targets,
+            )
+            with_links.add_dependency(own_bus)
         for number, (address, actors) in enumerate(sorted(subscriptions.items())):
             sns.CfnSubscription(
                 self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from asya import registry
-from asya.capabilities.pauses.aws.notices import source_of
+from asya.capabilities.pauses.aws.notices import link_bus, source_of
 from asya.manifest import ActorFunction, Function, Queues, TableChanges
 from asya.needs import (
     EACH,
@@ -124,10 +124,14 @@ def _token_key(place: Place) -> _Found:
     return _Found((place.key,))
 
 
-def _event_bus(place: Place) -> _Found:
+def _event_bus(place: Place, bus: str = "default") -> _Found:
     # AWS always sets this key; the local cloud may not.
     own = {"StringEqualsIfExists": {"events:source": source_of(place.addresses.namespace)}}
-    return _Found((place.addresses.arn("events", "event-bus/default"),), conditions=own)
+    return _Found((place.addresses.arn("events", f"event-bus/{bus}"),), conditions=own)
+
+
+def _link_bus(place: Place) -> _Found:
+    return _event_bus(place, link_bus(place.addresses.namespace))
 
 
 def _application(place: Place) -> _Found:
@@ -180,6 +184,7 @@ _FOUND: Mapping[Resource, Callable[[Place], _Found]] = MappingProxyType(
     {
         Resource.TOKEN_KEY: _token_key,
         Resource.EVENT_BUS: _event_bus,
+        Resource.LINK_BUS: _link_bus,
         Resource.APPLICATION: _application,
         Resource.JOB_RUNS: _job_runs,
         Resource.JOB_ROLES: _job_roles,

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from asya import registry
+from asya.capabilities.pauses.aws.notices import link_bus
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
@@ -67,6 +68,10 @@ class Resources:
         for heavy in mesh.heavy_actors:
             self._create_job_role(mesh, heavy)
         self._connect_sources(mesh)
+        if mesh.table.has_callbacks:
+            events = aws_client("events", self.endpoint, self.root)
+            with suppress(events.exceptions.ResourceAlreadyExistsException):
+                events.create_event_bus(Name=link_bus(mesh.loaded.namespace))
 
     def create_token_key(self) -> str:
         """Create the key of stream tokens; returns its ARN."""

@@ -36,6 +36,7 @@ FUNCTIONS = (
             lists(f"{PAUSES_PREFIX}*"),
             CLAIMS,
             Calls(calls=("events:PutEvents",), on=Resource.EVENT_BUS),
+            Calls(calls=("events:PutEvents",), on=Resource.LINK_BUS, when=answers_by_link),
             Calls(calls=("kms:GenerateMac",), on=Resource.TOKEN_KEY, when=answers_by_link),
         ),
     ),

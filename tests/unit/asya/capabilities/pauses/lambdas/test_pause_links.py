@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from asya.capabilities.pauses.aws.notices import link_bus
 from asya.capabilities.pauses.callback_tokens import Callback, key_label, read
 from asya.capabilities.pauses.lambdas.wiring import build_pause
 from asya.function.aws import clients
@@ -59,6 +60,19 @@ def test_report_and_notification_have_the_link(world: MeshWorld, bus: FakeEvents
     until = stored(world)["headers"]["x-asya-pause"]["callback_until"]
     assert (gateway, read(b"k" * 32, token, NOW)) == (world.gateway.url, Callback("env-1", 0, 1, until))
     assert "token=" not in str(stored(world))
+
+
+@pytest.mark.rule("11.pause.notify.links")
+def test_11_the_default_bus_has_no_link(world: MeshWorld, bus: FakeEvents, kms: FakeKms) -> None:
+    """Whoever makes a rule there would get it."""
+    assert run_pause(world) == []
+    (link,) = links(world)
+    assert link is not None
+    assert set(bus.by_bus) == {"default", link_bus(world.services("approve").settings.namespace)}
+    (public,), (own,) = bus.by_bus.values()
+    assert link not in str(public)
+    assert "token=" not in str(public)
+    assert own == {**public, "callback": link}
 
 
 @pytest.mark.rule("11.callback.link", "11.pause.redelivered")
