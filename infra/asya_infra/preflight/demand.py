@@ -135,11 +135,15 @@ def demand_of(assembly: Assembly) -> Demand:
             for each in _of(resources, "AWS::S3::Bucket")
         ),
         event_buckets=tuple(sorted(set(_event_buckets(resources)))),
-        event_buses=tuple(
-            sorted({bus for each in _of(resources, "AWS::Events::Rule") if (bus := text(each.get("EventBusName", "")))})
-        ),
+        event_buses=tuple(sorted(_event_buses(resources))),
         resources=tuple(sorted(_named(resources))),
     )
+
+
+def _event_buses(resources: Any) -> set[str]:
+    """Return the buses that rules name and the mesh does not make."""
+    named = {text(each.get("EventBusName", "")) for each in _of(resources, "AWS::Events::Rule")}
+    return named - {""} - {text(each["Name"]) for each in _of(resources, "AWS::Events::EventBus")}
 
 
 def text(value: Any) -> str:

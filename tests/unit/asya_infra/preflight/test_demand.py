@@ -125,7 +125,11 @@ def test_what_triggers_need_is_in_rules_and_in_the_bucket() -> None:
     }
     notified = {"QueueConfigurations": [{"Event": "s3:ObjectCreated:*"}]}
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"NotificationConfiguration": notified}}
+    of_the_mesh = {"Type": "AWS::Events::EventBus", "Properties": {"Name": "asya-shop-links"}}
+    linked = {"Type": "AWS::Events::Rule", "Properties": {"EventBusName": "asya-shop-links", "EventPattern": {}}}
     resources = {
+        "F": of_the_mesh,
+        "G": linked,
         "A": created("partner-files"),
         "B": created("partner-files"),
         "C": created(own),
