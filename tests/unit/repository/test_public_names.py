@@ -259,7 +259,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
 def test_3_headers_have_these_names() -> None:
     constants = {value for name, value in vars(headers).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
-        *("x-asya-owner", "x-asya-tool"),
+        *("x-asya-owner", "x-asya-tenant", "x-asya-tool"),
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
