@@ -83,11 +83,11 @@ class ApiFunction:
     def call(self, task_id: str, call: str, body: object, iam: dict[str, str]) -> tuple[int, Any]:
         """POST to `/api/v1/mesh/{id}/{call}`; return the status code and the JSON of the response."""
         text = body if isinstance(body, str) else json.dumps(body)
-        return self._post(f"/api/v1/mesh/{task_id}/{call}", {"id": task_id}, text, iam)
+        return self.post_to(f"/api/v1/mesh/{task_id}/{call}", {"id": task_id}, text, iam)
 
     def get(self, path: str, iam: dict[str, str]) -> tuple[int, Any]:
         """GET a path; return the status code and the JSON of the response."""
-        return self._request("GET", path, {}, "", iam)
+        return self.request("GET", path, {}, "", iam)
 
     def redrive(self, actor: str, message: bytes, iam: dict[str, str], **query: str) -> tuple[int, Any]:
         """POST a dead letter to `/api/v1/mesh/redrive`; return the status code and the JSON of the response."""
@@ -96,14 +96,14 @@ class ApiFunction:
             "body": base64.b64encode(message).decode(),
             "isBase64Encoded": True,
         }
-        return self._post("/api/v1/mesh/redrive", {}, "", iam, event)
+        return self.post_to("/api/v1/mesh/redrive", {}, "", iam, event)
 
-    def _post(
+    def post_to(
         self, path: str, parameters: dict[str, str], body: str, iam: dict[str, str], more: dict[str, Any] | None = None
     ) -> tuple[int, Any]:
-        return self._request("POST", path, parameters, body, iam, more)
+        return self.request("POST", path, parameters, body, iam, more)
 
-    def _request(
+    def request(
         self,
         method: str,
         path: str,

@@ -171,7 +171,7 @@ class FanMesh:
 
     def process(self, actor: str, *bodies: bytes | str) -> list[str]:
         """Process one batch at once; returns the ids of the messages that stay on the queue."""
-        answer = self._function(actor)(sqs_event(*bodies))
+        answer = self.function(actor)(sqs_event(*bodies))
         return [item["itemIdentifier"] for item in answer["batchItemFailures"]]
 
     def result(self, envelope_id: str = "env-1", phase: str = "succeeded") -> Any:
@@ -218,7 +218,7 @@ class FanMesh:
     def _deliver(self, message: QueuedMessage) -> None:
         message.receives += 1
         assert message.receives < 12, f"comes again and again: {message}"
-        function = self._function(message.actor)
+        function = self.function(message.actor)
         try:
             answer: Mapping[str, Any] = function(sqs_event(message.body, receive_counts={0: message.receives}))
         except ProcessCrash:
@@ -228,7 +228,7 @@ class FanMesh:
         elif self.rng.random() >= self.duplicates:
             self.queued.remove(message)
 
-    def _function(self, actor: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def function(self, actor: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
         """The entry point of an actor, newly built for each batch, as after a cold start."""
         found, kind = self._services(actor), self.table.actors[actor].kind
         by_kind: dict[str, Any] = {"fan_in": build_fan_in, "end": build_end_actor}

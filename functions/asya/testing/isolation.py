@@ -203,11 +203,11 @@ def guard() -> None:
     send = URLLib3Session.send
 
     def checked(session: URLLib3Session, request: AWSPreparedRequest) -> Any:
-        _check_call(str(request.method), str(request.url))
+        check_call(str(request.method), str(request.url))
         return send(session, request)
 
     URLLib3Session.send = checked  # type: ignore[method-assign, assignment]
-    suffixes = _aws_suffixes()
+    suffixes = aws_suffixes()
 
     def check_name(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.getaddrinfo":
@@ -218,7 +218,12 @@ def guard() -> None:
     sys.addaudithook(check_name)
 
 
-def _check_call(method: str, url: str) -> None:
+def check_call(method: str, url: str) -> None:
+    """Refuse a call of AWS that is not allowed.
+
+    Raises:
+        EndpointRefusedError: the endpoint is of AWS, and neither the configuration nor a mesh allows it.
+    """
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -247,7 +252,7 @@ def _refusal(what: str, host: str) -> str:
     )
 
 
-def _aws_suffixes() -> tuple[str, ...]:
+def aws_suffixes() -> tuple[str, ...]:
     """The ends of the host names of AWS, in all partitions."""
     partitions = create_loader().load_data("partitions")["partitions"]
     names = ("dnsSuffix", "dualStackDnsSuffix")

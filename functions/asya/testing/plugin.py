@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from asya_infra.build.code_files import CodeFilesError
 
     code_views.test_files[1:] = [str(pattern) for pattern in config.getini("python_files")]
-    for folder in _code_folders(mesh_file):
+    for folder in code_folders(mesh_file):
         if folder.is_dir():
             try:
                 view = str(code_views.view_of(folder))
@@ -55,7 +55,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     mesh_file = _mesh_file(config)
     if not mesh_file.is_file():
         return []
-    folders = _code_folders(mesh_file)
+    folders = code_folders(mesh_file)
     return [
         *other_python(platform.python_version()),
         *(line for folder in folders for line in described(code_files(folder))),
@@ -74,7 +74,8 @@ def other_python(version: str) -> list[str]:
     ]
 
 
-def _code_folders(mesh_file: Path) -> tuple[Path, ...]:
+def code_folders(mesh_file: Path) -> tuple[Path, ...]:
+    """The folders with the handlers and the jobs of a mesh file."""
     import yaml
 
     try:

@@ -244,7 +244,7 @@ def test_handlers_have_no_credentials(in_handler: Callable[..., Any], aws: Aws, 
     assert with_own.result == "http://own"
 
 
-@pytest.mark.parametrize("suffix", isolation._aws_suffixes())
+@pytest.mark.parametrize("suffix", isolation.aws_suffixes())
 def test_every_partition_of_aws_is_known(suffix: str) -> None:
     isolation.guard()
     for host in (f"sqs.some-region-1{suffix}", f"BUCKET.s3.some-region-1{suffix}."):
@@ -253,4 +253,4 @@ def test_every_partition_of_aws_is_known(suffix: str) -> None:
 
 
 def test_credentials_of_the_machine_may_be_asked_for() -> None:
-    isolation._check_call("GET", "http://169.254.169.254/latest/meta-data/")
+    isolation.check_call("GET", "http://169.254.169.254/latest/meta-data/")

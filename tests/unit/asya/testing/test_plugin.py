@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asya.testing.plugin import _code_folders
+from asya.testing.plugin import code_folders
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import keys_of
 
@@ -22,9 +22,9 @@ def test_a_mesh(asya_mesh: Mesh, asya_data):
     assert (asya_data / "prices" / "last.txt").read_text() == "2"
 
 def test_an_endpoint_is_allowed():
-    isolation._check_call("GET", "https://bedrock-runtime.eu-west-1.amazonaws.com/")
+    isolation.check_call("GET", "https://bedrock-runtime.eu-west-1.amazonaws.com/")
     with pytest.raises(EndpointRefusedError):
-        isolation._check_call("GET", "https://sqs.eu-west-1.amazonaws.com/")
+        isolation.check_call("GET", "https://sqs.eu-west-1.amazonaws.com/")
 
 def test_a_handler(asya_data):
     assert orders.price({"total": 1})["price"] == 2
@@ -46,7 +46,7 @@ def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> 
     mesh_file = tmp_path / "mesh.yaml"
     mesh_file.write_text("namespace: shop\n")
     defaults = keys_of(MeshFile)
-    assert _code_folders(mesh_file) == tuple(
+    assert code_folders(mesh_file) == tuple(
         (tmp_path / str(defaults[key].default)).resolve() for key in ("code", "jobs")
     )
 
@@ -54,7 +54,7 @@ def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> 
 def test_the_code_folders_have_the_written_names(tmp_path: Path) -> None:
     mesh_file = tmp_path / "mesh.yaml"
     mesh_file.write_text("namespace: shop\ncode: 3.10\njobs: no\n")
-    assert _code_folders(mesh_file) == ((tmp_path / "3.10").resolve(), (tmp_path / "no").resolve())
+    assert code_folders(mesh_file) == ((tmp_path / "3.10").resolve(), (tmp_path / "no").resolve())
 
 
 def test_another_python_than_that_of_functions_is_named() -> None:

@@ -58,10 +58,10 @@ class FakeMesh:
     def __call__(
         self, _client: MeshClient, method: str, path: str, body: bytes, _headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        status, content = self._answer(method, urlsplit(path), json.loads(body or b"null"))
+        status, content = self.answer(method, urlsplit(path), json.loads(body or b"null"))
         return status, b"" if status == 204 else json.dumps(content).encode()
 
-    def _answer(self, method: str, url: Any, body: Any) -> Answer:
+    def answer(self, method: str, url: Any, body: Any) -> Answer:
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         if url.path == "/api/v1/operations/failures":
             return (404, {"message": "Not Found"}) if self.is_earlier else self._groups(query)

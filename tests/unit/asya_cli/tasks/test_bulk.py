@@ -78,14 +78,14 @@ def test_a_set_within_a_set_runs_again_with_the_outer_one(fake_mesh: FakeMesh, m
         failed("s1", 20, "KeyError: 'x'", parent_id="inner"),
     ]
     fake_mesh.refusals = {"s1": SLICE}
-    answer = fake_mesh._answer
+    answer = fake_mesh.answer
 
     def refusing(method: str, url: Any, body: Any) -> tuple[int, Any]:
         if method == "POST" and url.path.endswith("/inner/replay"):
             return 409, {"error": {"code": SLICE[0], "message": SLICE[1]}}
         return answer(method, url, body)
 
-    monkeypatch.setattr(fake_mesh, "_answer", refusing)
+    monkeypatch.setattr(fake_mesh, "answer", refusing)
     done = run("replay", "--failed")
     assert done.exit_code == 0, done.exception
     assert fake_mesh.replayed == [("outer", AGAIN)]
@@ -136,14 +136,14 @@ def test_an_early_end_says_how_many_are_done(
     fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch, end: BaseException, code: int
 ) -> None:
     fake_mesh.tasks = [failed("c", 30, "E: x"), failed("b", 20, "E: x"), failed("a", 10, "E: x")]
-    answer = fake_mesh._answer
+    answer = fake_mesh.answer
 
     def interrupted(method: str, url: Any, body: Any) -> tuple[int, Any]:
         if method == "POST" and fake_mesh.replayed:
             raise end
         return answer(method, url, body)
 
-    monkeypatch.setattr(fake_mesh, "_answer", interrupted)
+    monkeypatch.setattr(fake_mesh, "answer", interrupted)
     done = run("replay", "--failed")
     assert (done.exit_code, done.stdout) == (code, "a → a-again\n")
     assert done.stderr == "1 of 3 tasks done, and perhaps b; the others are as they were\n"

@@ -3,57 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.submission_sender import NotSentError, SubmissionSender, TooLargeError
 from asya.function.hop import Delivery
 from asya.protocol.codec import decode
+from asya.testing.services.direct import MemoryS3, MemorySqs
 from tests.doubles.envelopes import message
 
 LIMIT = 2_000
 
 
-class Bucket:
-    """Stores objects, or refuses them."""
-
-    def __init__(self, *, refuses: bool = False) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.refuses = refuses
-
-    def put_object(self, *, Key: str, Body: bytes, **_: Any) -> None:  # noqa: N803
-        if self.refuses:
-            raise ClientError({"Error": {"Code": "AccessDenied"}}, "PutObject")
-        self.objects[Key] = Body
+def bodies(queue: MemorySqs) -> list[bytes]:
+    """The messages that the actor has got."""
+    return [sent.body.encode() for sent in queue.sent["infer"]]
 
 
-class Queue:
-    """Accepts messages."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-
-    def send_message(self, *, MessageBody: str, **_: Any) -> None:  # noqa: N803
-        self.bodies.append(MessageBody.encode())
-
-
-def sender(queue: Queue, bucket: Bucket) -> SubmissionSender:
+def sender(queue: MemorySqs, bucket: MemoryS3) -> SubmissionSender:
     claim_check = ClaimCheck(bucket, "bucket", LIMIT, "inbox/")  # type: ignore[arg-type]
     return SubmissionSender(queue, lambda actor: f"https://sqs/{actor}", claim_check.offload)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("4.claim-check.gateway")
 def test_4_a_large_payload_is_stored_under_inbox() -> None:
-    queue, bucket = Queue(), Bucket()
+    queue, bucket = MemorySqs(), MemoryS3()
     payload = {"text": "x" * (2 * LIMIT)}
     sender(queue, bucket).send(Delivery("infer", message(payload=payload), "next"))
     ((key, body),) = bucket.objects.items()
     assert key.startswith("inbox/")
     assert json.loads(body) == payload
-    (sent,) = queue.bodies
+    (sent,) = bodies(queue)
     assert len(sent) <= LIMIT
     reference = decode(sent).header("x-asya-payload-ref")
     assert isinstance(reference, dict)
@@ -61,21 +42,21 @@ def test_4_a_large_payload_is_stored_under_inbox() -> None:
 
 
 def test_a_small_message_stays_unchanged() -> None:
-    queue, bucket = Queue(), Bucket()
+    queue, bucket = MemorySqs(), MemoryS3()
     body = message(payload={"text": "x"})
     sender(queue, bucket).send(Delivery("infer", body, "next"))
-    assert (queue.bodies, bucket.objects) == ([body], {})
+    assert (bodies(queue), bucket.objects) == ([body], {})
 
 
 def test_a_message_whose_payload_cannot_be_stored_is_not_sent() -> None:
-    queue, bucket = Queue(), Bucket(refuses=True)
+    queue, bucket = MemorySqs(), MemoryS3(fails=lambda *_: True)
     with pytest.raises(NotSentError, match="could not be stored"):
         sender(queue, bucket).send(Delivery("infer", message(payload="x" * (2 * LIMIT)), "next"))
-    assert queue.bodies == []
+    assert bodies(queue) == []
 
 
 def test_headers_that_are_too_large_are_the_callers_error() -> None:
-    queue = Queue()
+    queue = MemorySqs()
     with pytest.raises(TooLargeError, match="even without its payload"):
-        sender(queue, Bucket()).send(Delivery("infer", message(headers={"note": "x" * (2 * LIMIT)}), "next"))
-    assert queue.bodies == []
+        sender(queue, MemoryS3()).send(Delivery("infer", message(headers={"note": "x" * (2 * LIMIT)}), "next"))
+    assert bodies(queue) == []

@@ -35,7 +35,7 @@ def shown(gateway: Gateway) -> TaskView:
 
 def groups(gateway: Gateway, **query: str) -> Any:
     path = "/api/v1/operations/failures"
-    return gateway._request("GET", path, {}, "", OPERATOR, {"queryStringParameters": query})[1]
+    return gateway.request("GET", path, {}, "", OPERATOR, {"queryStringParameters": query})[1]
 
 
 @pytest.mark.rule("13.dismiss", "13.failures")

@@ -155,7 +155,7 @@ def test_a_repeated_key_repeats_a_set_once(gateway: Gateway) -> None:
     key = {"headers": {"idempotency-key": "k-1"}}
 
     def replay() -> str:
-        code, body = gateway._post("/api/v1/mesh/env-1/replay", {"id": "env-1"}, "{}", ALICE, key)
+        code, body = gateway.post_to("/api/v1/mesh/env-1/replay", {"id": "env-1"}, "{}", ALICE, key)
         assert code == 201, body
         return str(body["id"])
 
@@ -168,7 +168,7 @@ def test_a_repeated_key_repeats_a_set_once(gateway: Gateway) -> None:
 
 def _open(gateway: Gateway) -> set[str]:
     query = {"queryStringParameters": {"status": "failed"}}
-    return {task["id"] for task in gateway._request("GET", "/api/v1/mesh", {}, "", OPERATOR, query)[1]["items"]}
+    return {task["id"] for task in gateway.request("GET", "/api/v1/mesh", {}, "", OPERATOR, query)[1]["items"]}
 
 
 @pytest.mark.rule("12.set.owner")

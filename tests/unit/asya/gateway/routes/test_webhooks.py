@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +22,9 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.testing.services.direct import MemoryS3
+from asya.testing.planned_faults import Death
+from asya.testing.services.direct import MemoryS3, MemorySqs
+from asya.testing.services.process import ProcessCrashed
 from asya.testing.webhooks import kit_secret, signed_headers
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
@@ -34,28 +35,6 @@ SCHEMES: tuple[Signature, ...] = ("github", "stripe", "slack", "standard-webhook
 BODY = b'{"who": "Zo\xc3\xab", "secret-word": "sesame"}'
 ROUTE = "POST /hooks/{name}"
 TIMED = ("stripe", "slack", "standard-webhooks")
-
-
-@dataclass
-class Sqs:
-    """The queue x-triggers.
-
-    Attributes:
-        dies: whether the process ends right after a send.
-        is_down: whether SQS does not answer.
-    """
-
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    dies: bool = False
-    is_down: bool = False
-
-    def send_message(self, *, MessageBody: str, **_: str) -> None:  # noqa: N803
-        if self.is_down:
-            raise EndpointConnectionError(endpoint_url="https://sqs")
-        assert len(MessageBody) < 1024 * 1024
-        self.messages.append(json.loads(MessageBody))
-        if self.dies:
-            raise KeyboardInterrupt
 
 
 @dataclass
@@ -86,7 +65,7 @@ class Hooks:
         self.secrets: dict[str, str] = {}
         self.reads: list[str] = []
         self.clock = FakeClock()
-        self.queue, self.memory, self.objects = Sqs(), Memory(), MemoryS3()
+        self.queue, self.memory, self.objects = MemorySqs(), Memory(), MemoryS3()
         self.telemetry = Telemetry("shop", "x-hooks")
         triggers = {name: Trigger(route=("greet",), webhook=Webhook(secret=name, signature=name)) for name in SCHEMES}
         off = Trigger(route=("greet",), enabled=False, webhook=Webhook(secret="off", signature="github"))
@@ -121,6 +100,11 @@ class Hooks:
         )
         self.routes = [HttpRoute(TAKE_WEBHOOK, webhooks.take)]
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages on the queue of x-triggers."""
+        return [json.loads(sent.body) for sent in self.queue.sent["url"]]
+
     def headers(self, name: str, body: bytes = BODY, seconds: float = 0.0, key: bytes | None = None) -> dict[str, str]:
         """The headers of a signed webhook."""
         webhook = self.mesh.webhooks[name]
@@ -139,7 +123,7 @@ class Hooks:
 
     def task_ids(self) -> list[str]:
         """The ids of the occurrences on the queue."""
-        return [ids.occurrence_id(each["trigger"], each["webhook"]["key"]) for each in self.queue.messages]
+        return [ids.occurrence_id(each["trigger"], each["webhook"]["key"]) for each in self.messages]
 
     def start_all(self) -> None:
         """Let the tasks of all sent webhooks exist, as x-triggers does."""
@@ -159,7 +143,7 @@ def hooks() -> Hooks:
 @pytest.mark.parametrize("name", SCHEMES)
 def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None:
     status, content = hooks.take(name)
-    [message] = hooks.queue.messages
+    [message] = hooks.messages
     delivery = message["webhook"]
     assert (message["trigger"], json.loads(delivery["body"])["who"]) == (name, "Zoë")
     task = ids.occurrence_id(name, delivery["key"])
@@ -167,7 +151,7 @@ def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None
     hooks.memory.tasks.add(task)
     repeated = hooks.take(name, seconds=60)
     assert repeated == ((200, None) if name == "slack" else (200, {"id": task, "repeated": True}))
-    assert len(hooks.queue.messages) == 1
+    assert len(hooks.messages) == 1
 
 
 @pytest.mark.rule("13.byte-order-mark")
@@ -178,7 +162,7 @@ def test_13_the_mark_of_a_webhook_is_signed_and_no_part_of_its_text(
 ) -> None:
     body = BODY.decode().encode(encoding)
     assert hooks.take(name, body)[0] in (200, 202)
-    [message] = hooks.queue.messages
+    [message] = hooks.messages
     assert message["webhook"]["body"] == BODY.decode()
     assert hooks.take(name, BODY, **hooks.headers(name, body))[0] == 401
 
@@ -195,7 +179,7 @@ def test_16_another_signature_is_refused(hooks: Hooks, name: Signature, capsys: 
     assert hooks.take(name, **{"Content-Type": "application/json"}) == refused
     other = "stripe" if name != "stripe" else "github"
     assert hooks.take(name, **hooks.headers(other)) == refused
-    assert hooks.queue.messages == []
+    assert hooks.messages == []
     assert sum(metric_values(metrics(capsys), "WebhooksRefused", actor="x-hooks")) == 5
 
 
@@ -209,7 +193,7 @@ def test_16_an_old_webhook_is_refused_where_its_time_is_signed(hooks: Hooks, nam
             assert "five minutes" in content["error"]["message"]
         else:
             assert status in (200, 202)
-    assert bool(hooks.queue.messages) is (name not in TIMED)
+    assert bool(hooks.messages) is (name not in TIMED)
 
 
 @pytest.mark.rule("16.webhooks.once")
@@ -220,18 +204,17 @@ def test_16_a_repetition_that_is_signed_anew_starts_nothing(hooks: Hooks, name: 
     hooks.start_all()
     status, _ = hooks.take(name, seconds=3600, **hooks.headers(name, seconds=3600))
     assert status == 200
-    assert len(hooks.queue.messages) == 1
+    assert len(hooks.messages) == 1
 
 
 @pytest.mark.rule("16.webhooks.once")
 def test_16_a_repetition_before_its_task_exists_is_sent_again_with_its_key(hooks: Hooks) -> None:
     """The process may have died after the send, or x-triggers is late. One key starts one task."""
-    hooks.queue.dies = True
-    with pytest.raises(KeyboardInterrupt):
+    hooks.queue.process.faults.plans.append(Death(1, is_after=True).plan)
+    with pytest.raises(ProcessCrashed):
         hooks.take("github")
-    hooks.queue.dies = False
     assert hooks.take("github")[0] == 202
-    first, second = (message["webhook"]["key"] for message in hooks.queue.messages)
+    first, second = (message["webhook"]["key"] for message in hooks.messages)
     assert first == second
     hooks.start_all()
     assert hooks.take("github")[0] == 200
@@ -246,7 +229,7 @@ def test_16_a_webhook_is_known_as_long_as_its_task_is(hooks: Hooks, days: int) -
     assert hooks.take("github", seconds=days * 86400) == (200, {**content, "repeated": True})
     hooks.memory.tasks.clear()
     assert hooks.take("github", seconds=days * 86400) == (status, content)
-    assert len(hooks.queue.messages) == 2
+    assert len(hooks.messages) == 2
 
 
 @pytest.mark.rule("16.webhooks.once", "16.webhooks.answer")
@@ -254,7 +237,7 @@ def test_16_an_outage_of_the_table_loses_nothing(hooks: Hooks) -> None:
     """Nobody knows then whether the trigger is paused, so the answer names no task."""
     hooks.memory.is_down = True
     assert [hooks.take("github") for _ in range(2)] == [(202, {}), (202, {})]
-    assert len({message["webhook"]["key"] for message in hooks.queue.messages}) == 1
+    assert len({message["webhook"]["key"] for message in hooks.messages}) == 1
 
 
 @pytest.mark.rule("16.webhooks.answer")
@@ -267,7 +250,7 @@ def test_16_an_answer_names_a_task_only_if_it_starts(hooks: Hooks) -> None:
         assert hooks.take("pays", unfit) == (202, {})
     status, content = hooks.take("pays", b'{"data": {"amount": 1}}')
     assert (status, set(content)) == (202, {"id"})
-    assert len(hooks.queue.messages) == 6
+    assert len(hooks.messages) == 6
 
 
 @pytest.mark.rule("16.webhooks.answer", "16.webhooks.once")
@@ -278,7 +261,7 @@ def test_16_a_repetition_in_a_lane_has_an_id_if_its_task_exists(hooks: Hooks) ->
     assert hooks.take("skips") == (200, {"repeated": True})
     hooks.memory.tasks.add(task)
     assert hooks.take("skips") == (200, {"id": task, "repeated": True})
-    assert len(hooks.queue.messages) == 1
+    assert len(hooks.messages) == 1
 
 
 @pytest.mark.rule("16.webhooks.id")
@@ -315,10 +298,10 @@ def test_16_the_case_of_headers_does_not_matter(data: st.DataObject) -> None:
 
 @pytest.mark.rule("16.webhooks.answer")
 def test_16_a_webhook_that_does_not_reach_its_queue_is_not_accepted(hooks: Hooks) -> None:
-    hooks.queue.is_down = True
+    hooks.queue.broken.add("SendMessage")
     status, content = hooks.take("github")
     assert (status, content["error"]["code"]) == (503, "unavailable")
-    hooks.queue.is_down = False
+    hooks.queue.broken.clear()
     assert hooks.take("github")[0] == 202
 
 
@@ -341,7 +324,7 @@ def test_16_a_body_has_4_mib_at_most(hooks: Hooks, letter: str, kib: int) -> Non
     body = (letter * count).encode()
     signed = hooks.headers("github", body) | {"Content-Type": "text/plain"}
     assert hooks.take("github", body, **signed)[0] == 202
-    [message] = hooks.queue.messages
+    [message] = hooks.messages
     restored = WebhookBodies(hooks.objects, "bucket").restored(json.dumps(message).encode())  # type: ignore[arg-type]
     assert json.loads(restored)["webhook"]["body"] == body.decode()
     assert json.loads(restored)["webhook"]["key"] == message["webhook"]["key"]
@@ -358,7 +341,7 @@ def test_16_a_larger_body_is_refused_in_words(hooks: Hooks) -> None:
     status, content = hooks.take("skips", in_lane)
     assert (status, content["error"]["code"]) == (413, "too_large")
     assert "overlap, debounce or batch" in content["error"]["message"]
-    assert hooks.queue.messages == []
+    assert hooks.messages == []
 
 
 @pytest.mark.rule("16.webhooks.payload")
@@ -366,7 +349,7 @@ def test_16_a_larger_body_is_refused_in_words(hooks: Hooks) -> None:
 def test_16_a_signed_body_of_another_form_is_refused(hooks: Hooks, body: bytes) -> None:
     status, content = hooks.take("github", body)
     assert (status, content["error"]["code"]) == (400, "invalid_body")
-    assert hooks.queue.messages == []
+    assert hooks.messages == []
 
 
 @pytest.mark.rule("16.webhooks.private")
@@ -387,7 +370,7 @@ def test_16_logs_and_answers_have_no_part_of_a_request(
     signed = hooks.headers(name)
     answers += [hooks.take(name, BODY + b" ", **signed), hooks.take(name, seconds=900, **signed)]
     answers += [hooks.take("sesame", **signed), hooks.take(name, b"sesame")]
-    hooks.queue.is_down = True
+    hooks.queue.broken.add("SendMessage")
     answers.append(hooks.take(name, b'{"a": "sesame"}'))
     logged = str([vars(record) for record in caplog.records])
     assert "webhook refused" in logged
@@ -458,7 +441,7 @@ def test_16_a_caught_webhook_starts_no_other_trigger(hooks: Hooks, name: Signatu
     digest = hmac.digest(raw, SIGNS_A_CHOSEN_BODY[name], "sha256")
     status, content = hooks.take(name, BODY, **caught(name, digest), **{"Content-Type": "application/json"})
     assert (status, content["error"]["code"]) == (503, "unavailable")
-    assert hooks.queue.messages == []
+    assert hooks.messages == []
 
 
 @pytest.mark.rule("16.webhooks.own-keys")
@@ -507,7 +490,7 @@ def test_16_questions_of_the_sender_start_nothing(hooks: Hooks) -> None:
     assert hooks.take("slack", asked, **hooks.headers("slack"))[0] == 401
     assert hooks.take("github", **hooks.headers("github"), **{"X-GitHub-Event": "ping"}) == (200, {})
     assert hooks.take("github", b"1", **hooks.headers("github"), **{"X-GitHub-Event": "ping"})[0] == 401
-    assert hooks.queue.messages == []
+    assert hooks.messages == []
     # Others may have events of these names.
     assert hooks.take("stripe", asked)[0] == 202
 
@@ -515,7 +498,7 @@ def test_16_questions_of_the_sender_start_nothing(hooks: Hooks) -> None:
 @pytest.mark.rule("16.webhooks.payload")
 def test_16_the_event_of_github_is_told(hooks: Hooks) -> None:
     hooks.take("github", **hooks.headers("github"), **{"X-GitHub-Event": "push"})
-    assert hooks.queue.messages[0]["webhook"]["event"] == "push"
+    assert hooks.messages[0]["webhook"]["event"] == "push"
 
 
 @pytest.mark.rule("16.webhooks.answer")

@@ -78,7 +78,7 @@ def test_whenever_the_process_dies_over_a_batch_its_slices_count_once(start: Sta
     mesh.crashes.at = {call: when}
     with pytest.raises(ProcessCrash):
         mesh.process("x-fan-in", *batch)
-    redelivered = mesh._function("x-fan-in")(sqs_event(*batch, receive_counts=dict.fromkeys(range(3), 2)))
+    redelivered = mesh.function("x-fan-in")(sqs_event(*batch, receive_counts=dict.fromkeys(range(3), 2)))
     assert redelivered == {"batchItemFailures": []}
     mesh.run(until=timedelta(minutes=10))
     assert len(mesh.merged("s-0")) == 1

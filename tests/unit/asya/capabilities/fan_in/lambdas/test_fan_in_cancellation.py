@@ -30,7 +30,7 @@ def waiting(start: Start, rule: FanIn | None = None) -> FanMesh:
 
 
 def process(mesh: FanMesh, body: str, receive: int) -> list[str]:
-    return batch_failures(mesh._function("x-fan-in")(sqs_event(body, receive_counts={0: receive})))
+    return batch_failures(mesh.function("x-fan-in")(sqs_event(body, receive_counts={0: receive})))
 
 
 def slices(mesh: FanMesh) -> list[str]:

@@ -33,7 +33,7 @@ def slices(payloads: LargePayloads, first: int, count: int, slice_count: int) ->
 def test_5_a_batch_of_slices_needs_the_memory_of_one(start: Start, world: MeshWorld, outcome: str) -> None:
     payloads = world.s3 = LargePayloads(size=2 * MIB, actor="x-fan-in")
     mesh = start()
-    function: Any = mesh._function("x-fan-in")
+    function: Any = mesh.function("x-fan-in")
     warm_up = sqs_event(*slices(payloads, 1, 1, 40))
     slice_count = 41 if outcome == "refused" else 40
     one, ten = (sqs_event(*slices(payloads, first, count, slice_count)) for first, count in ((2, 1), (3, 10)))

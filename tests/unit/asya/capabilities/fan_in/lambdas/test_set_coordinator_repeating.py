@@ -187,7 +187,7 @@ def test_whenever_the_process_dies_over_a_replay_one_set_is_opened(start: Start,
     else:
         assert mesh.crashes.calls < call
     mesh.crashes.at = {}
-    redelivered = mesh._function("x-fan-in")(sqs_event(body, receive_counts={0: 2}))
+    redelivered = mesh.function("x-fan-in")(sqs_event(body, receive_counts={0: 2}))
     assert redelivered == {"batchItemFailures": []}
     mesh.run(until=timedelta(minutes=10))
     assert len(mesh.merged(NEW)) == 1

@@ -9,28 +9,18 @@ from botocore.exceptions import ClientError
 from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
 from asya.capabilities.triggers.messages import UnusableMessageError
 from asya.capabilities.triggers.webhooks import Delivery
-from asya.testing.services.direct import MemoryS3
+from asya.testing.services.direct import MemoryS3, MemorySqs
 
 BODY = "x" * 1024 * 1024
 
 
-class Sqs:
-    """The queue x-triggers."""
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def send_message(self, *, MessageBody: str, **_: str) -> None:  # noqa: N803
-        self.messages.append(MessageBody)
-
-
 def sent(s3: MemoryS3, body: str = BODY) -> dict[str, Any]:
     """Send a webhook, and return its message."""
-    sqs = Sqs()
+    sqs = MemorySqs()
     delivery = Delivery(key="webhook a", body=body, received_at="2026-11-25T12:00:00.000000Z")
     WebhookQueue(sqs, "url", s3, "bucket").send("hook", delivery, may_store=True)  # type: ignore[arg-type]
-    [message] = sqs.messages
-    return dict(json.loads(message))
+    [message] = sqs.sent["url"]
+    return dict(json.loads(message.body))
 
 
 def restored(s3: MemoryS3, message: dict[str, Any]) -> Any:
