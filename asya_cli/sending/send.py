@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,18 +43,20 @@ def route_warnings(envelope: Envelope, mesh_file: Path, namespace: str) -> Itera
         yield f"the route is not checked, because {mesh_file} is invalid: {error}"
         return
     if loaded.namespace == namespace:
-        yield from _problems(envelope, to_table(loaded))
+        yield from dict.fromkeys(_problems(envelope, to_table(loaded)))
 
 
 def _problems(envelope: Envelope, table: MeshTable) -> Iterator[str]:
-    from asya.function.targets import TargetError, actual_actor, check_next
+    from asya.function.targets import TargetError, actual_actor, check_way, leads_on, starters
 
     # The command itself fails if there is no first actor.
-    route = [actual_actor(envelope, actor) for actor in (envelope.route.curr, *envelope.route.next)]
-    for sender, target in pairwise(route):
+    route = (envelope.route.curr, *envelope.route.next)
+    for place, logical in enumerate(route):
+        actor = actual_actor(envelope, logical)
+        if actor not in table.actors or (place > 0 and not leads_on(table.actors[actor])):
+            continue
         try:
-            if sender in table.actors:
-                check_next(table, sender, target)
+            check_way(table, envelope, starters(table, actor), route[place + 1 :])
         except TargetError as error:
             yield str(error)
 

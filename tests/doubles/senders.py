@@ -2,6 +2,7 @@
 
 import pytest
 
+from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 
 MOTO_SENDER = "AIDAIT2UOQQY3AUEKVGXU"
@@ -10,15 +11,15 @@ MOTO_SENDER = "AIDAIT2UOQQY3AUEKVGXU"
 
 @pytest.fixture(autouse=True)
 def listed_roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sender is a role of the mesh but users (`AIDA…`), unless a test has a list of its own."""
+    """Every sender but users (`AIDA…`) is the gateway, unless a test has a list of its own."""
     if request.node.get_closest_marker("lists_roles") is None:
         list_roles(monkeypatch)
 
 
 def list_roles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every sender be a role of the mesh but users (`AIDA…`)."""
+    """Let every sender but users (`AIDA…`) be the gateway."""
 
     def function_of(_: RoleItems, role_id: str) -> str | None:
-        return None if role_id.startswith("AIDA") and role_id != MOTO_SENDER else "infer"
+        return None if role_id.startswith("AIDA") and role_id != MOTO_SENDER else names.GATEWAY_API
 
     monkeypatch.setattr(RoleItems, "function_of", function_of)

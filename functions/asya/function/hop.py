@@ -20,7 +20,7 @@ MAX_DELAY = timedelta(seconds=900)
 # The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
 MAX_WAIT = timedelta(hours=24)
 
-# The message attribute with the `SenderId` of a dead letter of reports that the gateway sends again (`protocol §12.redrive`).
+# The message attribute with the `SenderId` of a dead letter that the gateway sends again (`protocol §12.redrive`).
 FIRST_SENDER = "asya-first-sender"
 # The message attribute that says why a message became a dead letter of `x-triggers` (`protocol §16.failures`).
 PROBLEM = "asya-problem"
@@ -61,6 +61,8 @@ class Arrival(msgspec.Struct, frozen=True):
     Attributes:
         size: the bytes on the queue, for reports; a redeemed claim check makes `body` longer.
         sender: the principal id of the sender, without the session name.
+        first_sender: the principal id that the gateway names as the sender of a dead letter; empty for other messages. It counts
+            from the gateway's role alone.
         is_new: whether no role of the mesh has sent the message, so that a task starts here (`protocol §4.entry`). `body` is
             then its first envelope.
         refusal: why the message may not enter the mesh; `body` is then what came. None if it may.
@@ -72,6 +74,7 @@ class Arrival(msgspec.Struct, frozen=True):
     receive_count: int = 1
     sender: str = ""
     size: int = 0
+    first_sender: str = ""
     is_new: bool = False
     refusal: ParseError | None = None
 

@@ -1,8 +1,10 @@
 """Targets: resolves route overrides, and checks that an actor may receive envelopes (`protocol §1`, `§3`)."""
 
+from collections.abc import Sequence
+
 from asya.protocol import headers, names
 from asya.protocol.envelope import Envelope
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable
 
 
 class TargetError(ValueError):
@@ -27,17 +29,24 @@ def actual_actor(envelope: Envelope, actor: str) -> str:
 
 
 def awaits_deployment(envelope: Envelope, mesh: MeshTable, actor: str) -> bool:
-    """Whether `actor` does not know the next actor, or may not send to it, but the sender has another version of the mesh.
+    """Whether `actor` does not know where its route leads, or may not send there, but the sender has another version of the mesh.
 
     So it is while a deployment updates one function after the other.
     """
-    if not envelope.route.next or not mesh.version:
+    ahead = envelope.route.next
+    if not ahead or not mesh.version or not names.is_routable(actual_actor(envelope, ahead[0])):
         return False
-    target = actual_actor(envelope, envelope.route.next[0])
-    if not names.is_routable(target) or (target in mesh.actors and may_send(mesh, actor, target)):
-        return False
+    try:
+        check_way(mesh, envelope, (actor,), ahead)
+    except TargetError:
+        return is_of_another_version(envelope, mesh)
+    return False
+
+
+def is_of_another_version(envelope: Envelope, mesh: MeshTable) -> bool:
+    """Whether the sender of an envelope has another version of the mesh than this function."""
     sender = envelope.header(headers.MESH_VERSION)
-    return isinstance(sender, str) and sender != mesh.version
+    return bool(mesh.version) and isinstance(sender, str) and sender != mesh.version
 
 
 def with_versions(message: str, envelope: Envelope, mesh: MeshTable) -> str:
@@ -65,10 +74,13 @@ def check_target(mesh: MeshTable, actor: str) -> str:
     raise TargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}")
 
 
+CONTINUING = frozenset({"crew", "fan_in", "pause", "wait"})
+"""The kinds of actors that run no code of users, and continue the routes of others."""
+
+
 def may_send(mesh: MeshTable, sender: str, target: str) -> bool:
     """Whether an actor may send envelopes to another one, as its role may (`protocol §1`)."""
-    allowed = mesh.actors[sender].can_send_to
-    return allowed is None or target in allowed or target == sender or target in names.ROUTABLE_CREW
+    return target in names.ROUTABLE_CREW or _declares(mesh, sender, target)
 
 
 def check_next(mesh: MeshTable, sender: str, target: str) -> str:
@@ -79,8 +91,73 @@ def check_next(mesh: MeshTable, sender: str, target: str) -> str:
     """
     check_target(mesh, target)
     if not may_send(mesh, sender, target):
-        raise TargetError(f"actor {sender!r} may not send to {target!r}; {missing_key(mesh, sender, target)}")
+        raise _forbidden(mesh, [sender], target)
     return target
+
+
+def check_way(
+    mesh: MeshTable, envelope: Envelope, holders: tuple[str, ...], ahead: Sequence[str], *, continued: bool = False
+) -> None:
+    """Check that an envelope may go from its holders to the first actor ahead that runs code of users (`protocol §1.authority`).
+
+    The actors of the crew on the way continue for the holders, and lend no right of their own. A pause or wait actor with targets
+    of its own becomes a holder, if a holder was given an edge to it.
+
+    Args:
+        holders: the actors whose edges count.
+        ahead: the actors of the route, which overrides may replace.
+        continued: whether an actor of the crew continues the route, so that a route of the mesh file through the crew counts too.
+
+    Raises:
+        TargetError: an actor on the way is invalid or unknown, or no holder may send to it.
+    """
+    counting = list(holders)
+    for place, logical in enumerate(ahead):
+        target = check_target(mesh, actual_actor(envelope, logical))
+        through = continued or place > 0
+        is_given = any(
+            _declares(mesh, each, target) or (through and _leads_to(mesh, each, target)) for each in counting
+        )
+        if not is_given and target not in names.ROUTABLE_CREW:
+            raise _forbidden(mesh, counting, target)
+        spec = mesh.actors[target]
+        if spec.kind not in CONTINUING:
+            return
+        if is_given and leads_on(spec):
+            counting.append(target)
+
+
+def starters(mesh: MeshTable, actor: str) -> tuple[str, ...]:
+    """The actors whose edges count for a sender outside that starts at an actor: who may send to its queue starts there.
+
+    x-checkpoint, x-resume and fan-in actors have no edges of their own.
+    """
+    return () if mesh.actors[actor].kind in ("crew", "fan_in") else (actor,)
+
+
+def leads_on(spec: Actor) -> bool:
+    """Whether an actor leads on by edges of its own: one with code of users, a pause, and a wait with targets of its own."""
+    return spec.kind not in CONTINUING or spec.kind == "pause" or (spec.kind == "wait" and spec.can_send_to is not None)
+
+
+def _declares(mesh: MeshTable, sender: str, target: str) -> bool:
+    """Whether the mesh file gives an edge from an actor to another one."""
+    allowed = mesh.actors[sender].can_send_to
+    return allowed is None or target in allowed or target == sender
+
+
+def _leads_to(mesh: MeshTable, sender: str, target: str) -> bool:
+    return target in mesh.actors[sender].leads_to
+
+
+def _forbidden(mesh: MeshTable, holders: Sequence[str], target: str) -> TargetError:
+    if not holders:
+        return TargetError(
+            f"no actor of the mesh has sent the envelope, so the crew leads it nowhere; start at {target!r}, "
+            "or at an actor that may send to it"
+        )
+    sender = holders[-1]
+    return TargetError(f"actor {sender!r} may not send to {target!r}; {missing_key(mesh, sender, target)}")
 
 
 def missing_key(mesh: MeshTable, sender: str, target: str) -> str:

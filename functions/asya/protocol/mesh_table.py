@@ -205,6 +205,9 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
+        can_send_to: the actors that its role may send to; None for every actor.
+        leads_to: the actors that routes of the mesh file reach from this one through the crew. The crew may lead its envelopes
+            there; its role may not send to them (`protocol §1.authority`).
         options: the options that capabilities declare (`asya.option`); absent without any.
     """
 
@@ -215,6 +218,7 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     pause: Pause | None = None
     wait: Wait | None = None
     can_send_to: tuple[str, ...] | None = None
+    leads_to: tuple[str, ...] = ()
     gives_one_frame: bool = False
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()

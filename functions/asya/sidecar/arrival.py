@@ -17,7 +17,7 @@ from asya.function.claim_check import read_reference
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Arrival, Delivery, Diversion, Hop
 from asya.function.outage_words import Outages, no_outages
 from asya.function.sqs import queue_group
-from asya.function.targets import actual_actor
+from asya.function.targets import TargetError, actual_actor, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import UNKNOWN_HOP, Envelope, json_text
@@ -66,6 +66,10 @@ def _never(_: Envelope) -> None:
     """No refusal."""
 
 
+def _is_allowed(_: Hop) -> None:
+    """No problem."""
+
+
 def receive(
     arrival: Arrival,
     *,
@@ -73,14 +77,17 @@ def receive(
     mesh: MeshTable,
     now: datetime,
     refusal: Callable[[Envelope], ParseError | None] = _never,
+    forbidden: Callable[[Hop], TargetError | None] = _is_allowed,
 ) -> Hop | Diversion:
-    """Steps 1 and 2: parse the message and postpone it until due.
+    """Steps 1 and 2: parse the message, check its sender and postpone it until due.
 
     `start` starts the hop once the task's state is known. The payload may still be behind its claim check.
 
     Args:
         refusal: says why a role of the mesh may not start a task under the id of an envelope. It is asked before the
             message is postponed, because the copy that this actor sends later bears a status.
+        forbidden: says why the sender may not send where the route leads. It is asked before the message is postponed, because
+            the copy that this actor sends later has this actor's role.
     """
     try:
         envelope = arrival.envelope()
@@ -95,6 +102,8 @@ def receive(
         if not arrival.is_new and (refused := refusal(envelope)) is not None:
             return parse_failure(arrival, refused, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
+    if (problem := forbidden(hop)) is not None:
+        return _to_sump(hop, "RouteMismatch", with_versions(str(problem), envelope, mesh), now)
     return _postpone(hop, now) or hop
 
 

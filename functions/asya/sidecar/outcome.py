@@ -12,10 +12,10 @@ from asya.capabilities.legacy.failed_payload import wrapped_payload
 from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind, Hop
 from asya.function.sqs import queue_group
-from asya.function.targets import TargetError, actual_actor, check_next, with_versions
+from asya.function.targets import TargetError, actual_actor, check_way, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
-from asya.protocol.envelope import Envelope, Frame, UnknownMembers, changed
+from asya.protocol.envelope import Envelope, Frame, Route, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import RetryNote
 from asya.protocol.status import Reason, Status
@@ -45,7 +45,7 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime, numbered: bool 
     received = hop.envelope
     route = received.route.shifted(output.next)
     # An empty name before other names is a mistake, not the end of the route.
-    target = _check_next(hop, route.curr) if route.curr or route.next else names.SINK
+    target = _check_way(hop, route) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
         new_status = status.routed(hop.status, actor=target, now=at)
@@ -266,7 +266,7 @@ def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: dat
     """Send the envelope along the policy's `then_route`; a mismatch if its first actor is unknown or not allowed."""
     route = hop.envelope.route.shifted(actors)
     try:
-        target = _check_next(hop, route.curr)
+        target = _check_way(hop, route)
     except TargetError as unknown:
         return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
@@ -296,9 +296,10 @@ def _ended(
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
 
 
-def _check_next(hop: Hop, actor: str) -> str:
-    """The actual actor of the next hop, or a `TargetError`."""
-    return check_next(hop.mesh, hop.actor, actual_actor(hop.envelope, actor))
+def _check_way(hop: Hop, route: Route) -> str:
+    """The actual actor of the next hop, or a `TargetError`. What the crew would refuse later is refused here."""
+    check_way(hop.mesh, hop.envelope, (hop.actor,), (route.curr, *route.next))
+    return actual_actor(hop.envelope, route.curr)
 
 
 def _child(envelope: Envelope, child_id: str) -> Envelope:

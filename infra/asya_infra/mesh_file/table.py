@@ -58,6 +58,44 @@ def _successors(actor: str, routes: Iterable[Sequence[str]]) -> Iterable[str]:
     return [after for route in routes for before, after in pairwise(route) if before == actor]
 
 
+def leads_to(mesh: MeshFile, actor: str) -> tuple[str, ...]:
+    """Return the actors that routes of the mesh file reach from an actor through the crew, sorted.
+
+    `can_send_to` need not name them, because the mesh file has written the route. The crew alone leads there.
+    """
+    own_then = [
+        policy.then_route for section in _sections(mesh, actor) for policy in section.resiliency.policies.values()
+    ]
+    routes = [
+        *((tool.route or (name,)) for name, tool in mesh.tools.items()),
+        *(trigger.route for trigger in mesh.triggers.values()),
+        *((actor, *route) for route in own_then if route),
+        *(
+            policy.then_route or ()
+            for section in mesh.actors.values()
+            for policy in section.resiliency.policies.values()
+        ),
+    ]
+    found = (
+        _behind_the_crew(mesh, route[place + 1 :]) for route in routes for place, at in enumerate(route) if at == actor
+    )
+    return tuple(sorted({target for target in found if target is not None}))
+
+
+def _sections(mesh: MeshFile, actor: str) -> Iterable[ActorSection]:
+    section = mesh.actors.get(actor)
+    return [] if section is None else [section]
+
+
+def _behind_the_crew(mesh: MeshFile, ahead: Sequence[str]) -> str | None:
+    """Return the first actor ahead that does not lead on for others; None if the crew does not lead there."""
+    for place, name in enumerate(ahead):
+        if name in (names.CHECKPOINT, names.RESUME) or section_of(mesh, name).kind == "fan_in":
+            continue
+        return name if place > 0 or name in names.ROUTABLE_CREW else None
+    return None
+
+
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
 
 
@@ -133,6 +171,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         pause=pause_of(actor.pause or Pause()) if actor.kind == "pause" else None,
         wait=actor.wait if actor.kind == "wait" else None,
         can_send_to=None if targets is ALL_ACTORS else tuple(sorted(targets)),
+        leads_to=() if targets is ALL_ACTORS else leads_to(loaded.mesh, name),
         gives_one_frame=_gives_one_frame(loaded, actor),
         secrets=dict(actor.secrets),
         access=tuple(map(_access, actor.access)),

@@ -73,18 +73,24 @@ def release_delivery(stored: Envelope, release: PauseRelease) -> Delivery:
     return Delivery(names.RESUME, encode(envelope), "next")
 
 
-def restore(hop: Hop) -> tuple[Hop, Frame]:
+def unpaused() -> Frame:
+    """At x-resume: the only frame of an envelope that no release has sent. It goes on as it is, whatever it says of a pause."""
+    return Frame(None, headers=dict(_PAUSE_HEADERS), alone=True)
+
+
+def restore(hop: Hop, pause: PauseHeader, stored: Envelope | None) -> tuple[Hop, Frame]:
     """At x-resume: the hop with its new deadline, and its only frame with the answers in the payload.
 
-    An envelope without a pause header goes on unchanged.
+    Args:
+        hop: the hop of the release, which has the answers.
+        pause: the pause that ends.
+        stored: the kept envelope, whose route and payload count; None if it is kept no longer, or under an earlier generation.
 
     Raises:
         ParseError: a header of the resume is malformed.
     """
-    pause = pause_of(hop.envelope)
-    if pause is None:
-        return hop, Frame(None, headers=dict(_PAUSE_HEADERS), alone=True)
-    envelope = hop.envelope.with_headers(dict(_PAUSE_HEADERS))
+    kept = hop.envelope if stored is None else replace(hop.envelope, route=stored.route, payload=stored.payload)
+    envelope = kept.with_headers(dict(_PAUSE_HEADERS))
     at = hop.envelope.header(headers.RESUME_AT)
     deadline = deadline_after(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
     stamped = replace(hop.status, deadline_at=deadline)

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.function.aws.outages import is_outage
 from asya.function.aws.receipt import Outlet, Receipt
 from asya.function.aws.telemetry import Telemetry
-from asya.function.hop import Arrival
+from asya.function.hop import FIRST_SENDER, Arrival
 from asya.function.lambdas.starts import Starts
 from asya.function.nack import nack_seconds
 from asya.protocol.codec import ParseError
@@ -99,8 +99,14 @@ def _record(item: Mapping[str, Any]) -> Record:
         receive_count=int(attributes["ApproximateReceiveCount"]),
         sender=attributes.get("SenderId", "").partition(":")[0],
         size=len(body),
+        first_sender=_first_sender(item),
     )
     return Record(arrival, item["receiptHandle"], group=attributes.get("MessageGroupId"))
+
+
+def _first_sender(item: Mapping[str, Any]) -> str:
+    given = item.get("messageAttributes", {}).get(FIRST_SENDER, {}).get("stringValue") or ""
+    return str(given).partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

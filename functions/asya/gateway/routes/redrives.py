@@ -67,8 +67,10 @@ class RedriveRoutes:
         letter = self._letter(request, actor, now)
         envelope = letter.envelope if letter.readable else None
         letter_id = letter.envelope.id if letter.envelope is not None else None
+        with table_errors(f"look up the sender of message {letter.arrival.message_id}"):
+            first = self.admission.first_sender_of(letter.arrival, actor)
         if envelope is None or redrive.is_at_rest(envelope):
-            self._send(Delivery(letter.actor, letter.arrival.body, "next"))
+            self._send(Delivery(letter.actor, letter.arrival.body, "next"), first_sender=first)
             return Response(200, Redriven(id=letter_id, generation=None))
         if redrive.is_past_deadline(envelope, now):
             problem = f"its deadline has passed; `asya replay {quote(envelope.id)}` starts a task with a new deadline"
@@ -78,7 +80,7 @@ class RedriveRoutes:
         self._delivery(letter, envelope, next_generation, now)
         is_forced = request.query.get("force") == "true"
         generation = self._reopened(envelope, next_generation, caller.principal, now, force=is_forced)
-        self._send(self._delivery(letter, envelope, generation, now))
+        self._send(self._delivery(letter, envelope, generation, now), first_sender=first)
         return Response(200, Redriven(id=envelope.id, generation=generation))
 
     def _letter(self, request: Request, actor: str, now: datetime) -> DeadLetter:

@@ -121,6 +121,40 @@ class Admission:
         """
         return self.roles.function_of(arrival.sender)
 
+    def origin_of(self, arrival: Arrival) -> str | None:
+        """The function of the mesh that has sent the message first; None for a sender outside.
+
+        For a dead letter that the gateway sends again it is the function that has sent the letter.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        function = self.function_of(arrival)
+        if function == names.GATEWAY_API and arrival.first_sender:
+            return self.roles.function_of(arrival.first_sender)
+        return function
+
+    def knows_origin(self, arrival: Arrival) -> bool:
+        """Whether the list of roles can tell who has sent the message. Before it is complete a role may be missing.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        return arrival.is_new or self.origin_of(arrival) is not None or self.roles.is_complete()
+
+    def first_sender_of(self, arrival: Arrival, actor: str) -> str:
+        """Who has sent a dead letter first: a function that gives a message up puts it into its dead-letter queue itself.
+
+        Args:
+            actor: the actor on whose dead-letter queue it lies.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        if self.function_of(arrival) != actor:
+            return arrival.sender
+        return self.letters.sender_of(arrival.body, actor) or arrival.sender
+
     def note_letter(self, arrival: Arrival, actor: str) -> None:
         """Note who sent a dead letter at first: SQS's own redrive makes its caller the sender, and the letter may die again.
 

@@ -9,9 +9,10 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record
 from asya.function.nack import OutdatedError
-from asya.function.targets import awaits_deployment, with_versions
+from asya.function.targets import CONTINUING, TargetError, awaits_deployment, is_of_another_version, with_versions
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.events import TaskEvent
+from asya.senders.authority import check_sender
 from asya.sidecar import arrival, outcome
 from asya.sidecar.arrival import is_late_copy
 from asya.sidecar.lambdas.problems import report_problem
@@ -217,6 +218,24 @@ class Intake:
             raise OutdatedError(with_versions(problem, received.envelope, received.mesh))
 
 
+def _forbidden(services: Services, hop: Hop) -> TargetError | None:
+    """Why the crew may not continue the route of a message for its sender.
+
+    Raises:
+        OutdatedError: a deployment may be under way, and this function may not know yet what the sender may do.
+        ClientError, BotoCoreError: the table of roles cannot be read.
+    """
+    if hop.spec.kind not in CONTINUING or not services.admission.knows_origin(hop.arrival):
+        return None
+    try:
+        check_sender(hop, services.admission.origin_of(hop.arrival))
+    except TargetError as problem:
+        if hop.arrival.receive_count < DEPLOYMENT_RECEIVES and is_of_another_version(hop.envelope, hop.mesh):
+            raise OutdatedError(with_versions(str(problem), hop.envelope, hop.mesh)) from problem
+        return problem
+    return None
+
+
 def _receive(services: Services, record: Record) -> Hop | Diversion:
     """Parse one message, and claim the id of a task that a role of the mesh starts."""
     settings, came = services.settings, record.arrival
@@ -226,6 +245,7 @@ def _receive(services: Services, record: Record) -> Hop | Diversion:
         mesh=settings.table,
         now=services.now(),
         refusal=lambda envelope: services.admission.refusal(envelope, came.sender),
+        forbidden=lambda hop: _forbidden(services, hop),
     )
 
 

@@ -107,7 +107,10 @@ def _record(message: Message, sent_at: datetime) -> dict[str, Any]:
             "SenderId": message.sender,
             "ApproximateFirstReceiveTimestamp": str(sent),
         },
-        "messageAttributes": {},
+        "messageAttributes": {
+            name: {"stringValue": value["StringValue"], "dataType": value["DataType"]}
+            for name, value in message.attributes.items()
+        },
         "eventSource": "aws:sqs",
         "eventSourceARN": f"arn:aws:sqs:eu-west-1:123456789012:{message.queue}",
         "awsRegion": "eu-west-1",

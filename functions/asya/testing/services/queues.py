@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from types import SimpleNamespace
@@ -143,7 +143,7 @@ class Queues:
         self._offer(message)
         if self.simulation.faults.duplicates(name, seconds):
             later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
-            self._offer(Message(message.message_id, name, body, seconds, later, by, group))
+            self._offer(replace(message, visible_at=later))
         self.observer.accepted(message, sender)
         return message.message_id
 

@@ -43,7 +43,10 @@ FORBIDDEN = "actor 'a' may not send to 'c'; to allow it, write in the mesh file 
     [
         (["a"], []),
         (["a", "b", "c", "a", "b"], []),
-        (["a", "x-checkpoint", "c"], []),
+        (["a", "x-checkpoint", "b"], []),
+        (["a", "x-checkpoint", "c"], [FORBIDDEN]),
+        (["a", "x-pause", "x-checkpoint", "c"], [FORBIDDEN]),
+        (["a", "b", "x-checkpoint", "c"], []),
         (["a", "c"], [FORBIDDEN]),
         (["b", "a", "c"], [FORBIDDEN]),
         (["c", "nowhere", "a", "c"], ["actor 'nowhere' is not in the mesh 'shop'", FORBIDDEN]),

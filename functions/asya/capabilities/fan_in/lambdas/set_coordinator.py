@@ -27,7 +27,7 @@ from asya.function.aws.outbox import SendRefusedError
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import MAX_DELAY, Arrival, Delivery, Hop
 from asya.function.nack import ServiceError
-from asya.function.targets import TargetError, actual_actor
+from asya.function.targets import TargetError, actual_actor, check_target, check_way
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
@@ -324,6 +324,7 @@ class SetRepeater:
         fan_out = sets.fan_out_hop(hop)
         frames = self._frames(fan_out, record, set_id)
         slices.check_frames(fan_out, frames)
+        _check_ways(fan_out, frames)
         kept = self._copy_results(hop, record, set_id, len(frames)) if record.keeps_results else frozenset()
         again = [index for index in range(1, len(frames)) if index not in kept]
         self.coordinator.services.telemetry.log.info(
@@ -379,3 +380,14 @@ class SetRepeater:
         if problem is not None:
             raise problem
         return receipts
+
+
+def _check_ways(fan_out: Hop, frames: Sequence[Frame]) -> None:
+    """Check that the actor that fanned out may send its frames where they lead: it has written them.
+
+    Raises:
+        TargetError: it may not, or the mesh has no such actor any more.
+    """
+    writer = check_target(fan_out.mesh, actual_actor(fan_out.envelope, fan_out.envelope.route.curr))
+    for frame in frames:
+        check_way(fan_out.mesh, fan_out.envelope, (writer,), frame.next or (), continued=True)

@@ -20,13 +20,14 @@ from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, Pause
 from asya.capabilities.pauses.callback_tokens import Callback, key_label, sign, url_of
 from asya.capabilities.pauses.limits import longest_wait
 from asya.capabilities.pauses.pausing import pause_of
-from asya.capabilities.pauses.resuming import release_delivery, restore
+from asya.capabilities.pauses.resuming import release_delivery, restore, unpaused
 from asya.capabilities.pauses.shown import shown_values
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws.receipt import Receipt
 from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
+from asya.protocol import names
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
@@ -40,6 +41,8 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.reporting import reports
 
 _STOPS = ("Canceled", "SlaExpired")
+RELEASERS = frozenset({names.GATEWAY_API, names.PAUSE_SWEEP})
+"""The functions that end pauses. From any other sender x-resume believes nothing about a pause (`protocol §11.resume.sender`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +256,19 @@ class ResumeActor:
         return send_diversion(self.services, started, record, "not resumed")
 
     def _resume(self, hop: Hop) -> list[Receipt]:
-        pause = pause_of(hop.envelope)
-        key = PauseKey(hop.envelope.id, hop.envelope.generation, pause.epoch) if pause is not None else None
-        if key is not None and isinstance(self.paused.load(key), Tombstone):
-            self.services.telemetry.log.info("already resumed", envelope_id=hop.envelope.id, epoch=key.epoch)
-            self.services.telemetry.count("Processed", by=("outcome", "diverted"))
-            return []
+        is_release = self.services.admission.origin_of(hop.arrival) in RELEASERS
+        pause = pause_of(hop.envelope) if is_release else None
         started_at = self.services.environment.monotonic()
-        restarted, frame = restore(hop)
+        if pause is None:
+            key, restarted, frame = None, hop, unpaused()
+        else:
+            key = PauseKey(hop.envelope.id, hop.envelope.generation, pause.epoch)
+            stored = self.paused.load(key)
+            if isinstance(stored, Tombstone):
+                self.services.telemetry.log.info("already resumed", envelope_id=hop.envelope.id, epoch=key.epoch)
+                self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+                return []
+            restarted, frame = restore(hop, pause, stored)
         delivery = next_delivery(self.services, restarted, frame)
         receipt = self.services.outbox.send(delivery)
         if key is not None:

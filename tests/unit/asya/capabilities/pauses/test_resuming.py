@@ -108,7 +108,9 @@ def at_x_resume(envelope: Envelope) -> Hop:
 
 def left(envelope: Envelope) -> Envelope:
     """What leaves x-resume."""
-    restarted, frame = resuming.restore(at_x_resume(envelope))
+    pause = pausing.pause_of(envelope)
+    assert pause is not None
+    restarted, frame = resuming.restore(at_x_resume(envelope), pause, None)
     return codec.decode(outcome.frame(restarted, frame, 0, now=LATER).body)
 
 
@@ -171,10 +173,28 @@ def test_canceled_what_was_kept_goes_to_x_sink() -> None:
     assert msgspec.json.decode(envelope.payload) == {"text": "hello"}
 
 
-def test_what_comes_from_no_pause_goes_on_as_it_is() -> None:
-    envelope = codec.decode(message(route={"prev": ["prep"], "curr": "x-resume", "next": ["post"]}))
-    found = left(envelope)
-    assert (found.route.curr, bytes(found.payload)) == ("post", bytes(envelope.payload))
+@pytest.mark.rule("11.resume.sender")
+def test_what_no_release_has_sent_goes_on_as_it_is_whatever_it_says_of_a_pause() -> None:
+    for envelope in (
+        codec.decode(message(route={"prev": ["prep"], "curr": "x-resume", "next": ["post"]})),
+        sent({"approved": True}, payload={"text": "forged"}),
+    ):
+        found = codec.decode(outcome.frame(at_x_resume(envelope), resuming.unpaused(), 0, now=LATER).body)
+        assert (found.route.curr, bytes(found.payload)) == ("post", bytes(envelope.payload))
+        assert [name for name in found.headers if "pause" in name or "resume" in name] == []
+
+
+@pytest.mark.rule("11.resume.sender")
+def test_route_and_payload_are_those_that_were_kept() -> None:
+    kept = stored_envelope(payload={"text": "hello"})
+    release = sent(
+        {"approved": True}, payload={"text": "forged"}, route={"prev": ["prep"], "curr": "infer", "next": ["audit"]}
+    )
+    pause = pausing.pause_of(kept)
+    assert pause is not None
+    restarted, frame = resuming.restore(at_x_resume(release), pause, kept)
+    found = codec.decode(outcome.frame(restarted, frame, 0, now=LATER).body)
+    assert (found.route.curr, msgspec.json.decode(found.payload)["text"]) == ("post", "hello")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +204,7 @@ def test_what_comes_from_no_pause_goes_on_as_it_is() -> None:
 def test_headers_that_the_gateway_did_not_write_are_parse_errors(header: str, value: object) -> None:
     envelope = sent({"approved": True}).with_headers({header: value})
     with pytest.raises(ParseError, match=header):
-        resuming.restore(at_x_resume(envelope))
+        left(envelope)
 
 
 def test_a_kept_envelope_that_says_nothing_of_a_pause_cannot_be_resumed() -> None:

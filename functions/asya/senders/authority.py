@@ -1,0 +1,56 @@
+"""Decides whether an actor of the crew may continue a route, by the sender of the message (`protocol §1.authority`)."""
+
+from asya.function.hop import Hop
+from asya.function.targets import CONTINUING, TargetError, actual_actor, check_way, starters
+from asya.protocol import headers, names
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.slices import slice_header
+
+
+def check_sender(hop: Hop, function: str | None) -> None:
+    """Check at an actor of the crew that the sender of an envelope may send where its route leads.
+
+    Args:
+        hop: the received envelope, before anything else is done with it: a copy that this actor sends has its own role.
+        function: the function of the mesh that has sent the message; None for a sender outside.
+
+    Raises:
+        TargetError: the sender may not send to an actor on the way to the first one with code of users.
+    """
+    if hop.spec.kind not in CONTINUING or (function is not None and is_trusted(hop.mesh, function)):
+        return
+    envelope, route = hop.envelope, hop.envelope.route
+    if hop.actor == names.WAIT:
+        _check_own_retry(hop, function)
+    elif function is None:
+        check_way(hop.mesh, envelope, starters(hop.mesh, hop.actor), route.next, continued=True)
+    elif not _is_item(hop):
+        holders = (function,) if function in hop.mesh.actors else ()
+        check_way(hop.mesh, envelope, holders, (route.curr, *route.next), continued=True)
+
+
+def is_trusted(mesh: MeshTable, function: str) -> bool:
+    """Whether a function runs no code of users, and has checked what it sends: one of the mesh's own, or an actor of the crew."""
+    spec = mesh.actors.get(function)
+    return function in names.SYSTEM_FUNCTIONS if spec is None else spec.kind in CONTINUING
+
+
+def _check_own_retry(hop: Hop, function: str | None) -> None:
+    """x-wait sends an envelope back to the actor whose retry it is, and to no other."""
+    actor = actual_actor(hop.envelope, hop.envelope.route.curr)
+    if actor != function:
+        who = f"actor {function!r}" if function is not None else "a sender outside"
+        raise TargetError(
+            f"{who} may not let {hop.actor} send to {actor!r}; only the retries of an actor itself wait there"
+        )
+
+
+def _is_item(hop: Hop) -> bool:
+    """Whether the envelope is an item of a set at its fan-in actor: only slice 0 leaves it, along its own route."""
+    if hop.spec.kind != "fan_in" or headers.FAN_IN not in hop.envelope.headers:
+        return False
+    try:
+        header = slice_header(hop.envelope)
+    except ValueError:
+        return True  # it is refused as no slice
+    return header is not None and header.slice_index > 0
