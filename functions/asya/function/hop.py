@@ -99,6 +99,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         parent_span: the id of the sender's trace span; None if this hop starts the trace.
         received: the envelope before the stamp, with the reference to a payload behind a claim check.
         is_late_copy: whether frame 0 left before the task's last pause, so only later frames may leave (`protocol §5.4`).
+        forbidden: why its sender may not send where the route leads; None if it may (`protocol §1.authority`).
     """
 
     envelope: Envelope
@@ -111,6 +112,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     parent_span: str | None = None
     received: Envelope | None = None
     is_late_copy: bool = False
+    forbidden: str | None = None
 
     @classmethod
     def of(

@@ -103,8 +103,13 @@ def receive(
             return parse_failure(arrival, refused, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     if (problem := forbidden(hop)) is not None:
-        return _to_sump(hop, "RouteMismatch", with_versions(str(problem), envelope, mesh), now)
+        return replace(hop, forbidden=with_versions(str(problem), envelope, mesh))
     return _postpone(hop, now) or hop
+
+
+def check_sender(hop: Hop, now: datetime) -> Diversion | None:
+    """Send an envelope whose sender may not send where its route leads to x-sump (`protocol §1.authority`)."""
+    return _to_sump(hop, "RouteMismatch", hop.forbidden, now) if hop.forbidden is not None else None
 
 
 def start(
@@ -124,6 +129,8 @@ def start(
         new_span: returns 16 hexadecimal digits for this hop's trace span.
         outages: says which outages there were since the task began; asked after its deadline only.
     """
+    if (refused := check_sender(hop, now)) is not None:
+        return refused
     if is_late_copy(hop, state):
         return _start_late_copy(hop, state, now, new_span)
     stopped = _check_canceled(hop, state, now)

@@ -9,10 +9,12 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
+from asya.protocol import names
 from asya.protocol.times import format_time
 from asya.tasks.view import TIMEOUT_ERROR
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.gateway import URL, event
+from asya.testing.services.roles import role_id
 from tests.simulation.cloud import Cloud
 from tests.simulation.deploys.deployment import ADDED
 from tests.simulation.inputs.features import Features
@@ -22,8 +24,8 @@ from tests.simulation.small_messages import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
-PRODUCER = "AROAPRODUCER:session"
-"""A role of the mesh whose own code writes whole envelopes; `test_strangers` has the senders outside."""
+PRODUCER = f"{role_id(names.TRIGGERS)}:session"
+"""A function of the mesh that starts tasks along any route, as the mesh file says; `test_strangers` has the senders outside."""
 START_ATTEMPTS = 200
 # Further starts of a schedule with the feature `keys`.
 KEYED_STARTS = 3

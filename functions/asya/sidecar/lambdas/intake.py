@@ -175,7 +175,8 @@ class Intake:
         received = self.received[record.message_id]
         if isinstance(received, Exception):
             raise received
-        return self._with_payload(received)
+        refused = arrival.check_sender(received, self.services.now()) if isinstance(received, Hop) else None
+        return self._with_payload(refused or received)
 
     def report_problem(self, record: Record, error: Exception, last: TaskEvent | None = None) -> None:
         """Report why a message stays on its queue, if nothing but an operator will change that; a late copy reports nothing.
