@@ -186,7 +186,7 @@ def test_a_redriven_letter_goes_no_further_than_its_first_sender_may_send(
         "payload": {"amount": 1},
     }
     queue = dlq_name("bank", actor)
-    bank._cloud.queues.send(queue, json.dumps(body), sender=None, by=role_id(sender) if sender else "AIDAEVE")
+    bank.cloud.queues.send(queue, json.dumps(body), sender=None, by=role_id(sender) if sender else "AIDAEVE")
     (run,) = bank.redrive(actor)
     assert (run.status, "payout" in run.actors) == (("succeeded", True) if paid else ("failed", False))
 
@@ -196,7 +196,7 @@ def test_code_of_an_actor_resumes_no_pause(bank: Mesh) -> None:
     run = bank.send("intake", {"amount": 1}, then=["approve", "payout"])
     (kept,) = (
         body
-        for key, body in bank._cloud.objects.items()
+        for key, body in bank.cloud.objects.items()
         if key.startswith(f"paused/{run.id}/") and key.endswith("json")
     )
     forged = json.loads(kept)
@@ -204,7 +204,7 @@ def test_code_of_an_actor_resumes_no_pause(bank: Mesh) -> None:
         "x-asya-resume-input": {"approved": True},
         "x-asya-resume-at": forged["headers"]["x-asya-pause"]["paused_at"],
     }
-    bank._cloud.queues.send(queue_name("bank", "x-resume"), json.dumps(forged), sender=None, by=role_id("intake"))
+    bank.cloud.queues.send(queue_name("bank", "x-resume"), json.dumps(forged), sender=None, by=role_id("intake"))
     bank.travel(minutes=5)
     assert "payout" not in run.actors
-    assert not any(key.startswith("resumed") for key in bank._cloud.objects)
+    assert not any(key.startswith("resumed") for key in bank.cloud.objects)
