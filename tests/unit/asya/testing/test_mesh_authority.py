@@ -195,9 +195,7 @@ def test_a_redriven_letter_goes_no_further_than_its_first_sender_may_send(
 def test_code_of_an_actor_resumes_no_pause(bank: Mesh) -> None:
     run = bank.send("intake", {"amount": 1}, then=["approve", "payout"])
     (kept,) = (
-        body
-        for key, body in bank.cloud.objects.items()
-        if key.startswith(f"paused/{run.id}/") and key.endswith("json")
+        body for key, body in bank.cloud.objects.items() if key.startswith(f"paused/{run.id}/") and key.endswith("json")
     )
     forged = json.loads(kept)
     forged["headers"] |= {
