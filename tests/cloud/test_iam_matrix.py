@@ -41,7 +41,7 @@ def matrix(namespace: str = "flights") -> Matrix:
 def calls_of(asked: Matrix) -> list[Call]:
     """The calls that need no context.
 
-    The simulator of MiniStack knows none: no keys of items, no prefixes of lists. `tests/infra/test_iam_matrix.py` asks for batches.
+    The simulator of MiniStack knows none: no keys of items, no prefixes of lists. tests/infra/test_iam_matrix.py asks for batches.
     """
     return [
         call
