@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from asya.client.errors import NotEndedError, TaskCanceledError, TaskFailedError, TaskPausedError
+from asya.protocol.events import AT_REST_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
 def is_over(view: TaskView | None) -> bool:
     """Whether a wait ends with this state: the task has ended, or waits for an answer that only the caller can give."""
-    return view is not None and (view.status in TERMINAL or view.status == "paused")
+    return view is not None and view.status in AT_REST_STATUSES
 
 
 def check_not_paused(view: TaskView | None) -> None:

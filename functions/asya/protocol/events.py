@@ -32,6 +32,8 @@ _PHASES: dict[str, int] = {
 }
 PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "completed"})
 TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
+AT_REST_STATUSES = TERMINAL_STATUSES | {"paused"}
+"""A task in one of them does not go on by itself."""
 
 EVENT_LIMIT = 256 * 1024
 """Bytes of one report; a record must stay below DynamoDB's 400 KB."""
@@ -137,9 +139,7 @@ Report = TaskEvent | PartialEvent
 
 def is_end(report: Report) -> bool:
     """Whether a report ends its task, or holds its envelope in a pause or a wait; only the crew makes such reports."""
-    return isinstance(report, TaskEvent) and (
-        report.status in TERMINAL_STATUSES or report.status in ("paused", "waiting")
-    )
+    return isinstance(report, TaskEvent) and (report.status in AT_REST_STATUSES or report.status == "waiting")
 
 
 def report_order(event: TaskEvent) -> tuple[int, int, int, int]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TERMINAL_STATUSES
+from asya.protocol.events import AT_REST_STATUSES, TERMINAL_STATUSES
 from asya.protocol.pause import PauseRelease, TaskPause
 from asya.protocol.wait import TaskWait
 
@@ -228,6 +228,11 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     def is_terminal(self) -> bool:
         """Whether the task has ended; only a new generation changes it now, unless the end is provisional."""
         return self.status in TERMINAL_STATUSES
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the task has ended or is paused: it does not go on by itself."""
+        return self.status in AT_REST_STATUSES
 
     @property
     def waiting_until(self) -> str | None:

@@ -104,7 +104,7 @@ def lost_report(record: TaskRecord, hops: HopFold, mesh: MeshTable) -> TaskEvent
 
 def is_lost(record: TaskRecord, hops: HopFold, mesh: MeshTable, now: datetime) -> bool:
     """Whether a task is lost, and does not say so yet. A paused task waits for somebody, and an ended one for nothing."""
-    if record.is_terminal or record.status == "paused" or (hops.problem is not None and hops.problem.type == LOST):
+    if record.is_at_rest or (hops.problem is not None and hops.problem.type == LOST):
         return False
     return parse_time(silent_since(record, hops)) + longest_silence(record, hops, mesh) < now
 

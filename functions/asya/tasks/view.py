@@ -73,7 +73,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:
     """Whether the task's deadline has passed; a paused or ended task is never overdue."""
-    if record.is_terminal or record.status == "paused" or record.deadline_at is None:
+    if record.is_at_rest or record.deadline_at is None:
         return False
     return parse_time(record.deadline_at) <= now
 

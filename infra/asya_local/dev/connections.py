@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from asya import manifest, registry
 from asya.manifest import Function
 from asya.protocol import names
-from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
+from asya.protocol.events import AT_REST_STATUSES, TaskEvent
 from asya.tasks.received_reports import BatchError, read_event, read_list
 from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import Deployment
@@ -49,7 +49,7 @@ class Ends:
 def _ends(body: bytes) -> Iterator[TaskEvent]:
     for raw in read_list(body):
         report = read_event(raw)
-        if isinstance(report, TaskEvent) and (report.status in TERMINAL_STATUSES or report.status == "paused"):
+        if isinstance(report, TaskEvent) and report.status in AT_REST_STATUSES:
             yield report
 
 

@@ -14,7 +14,7 @@ from asya.capabilities.a2a.types import (
     StatusUpdate,
 )
 from asya.capabilities.a2a.versions import AGENT, STATES, data_part, link_part, text_part
-from asya.protocol.events import TERMINAL_STATUSES
+from asya.protocol.events import AT_REST_STATUSES
 from asya.protocol.exact_json import encode_json
 from asya.protocol.strict_json import decode_value
 from asya.tasks.stream_events import StreamPartial
@@ -45,7 +45,7 @@ def task_of(task: TaskView, *, with_progress: bool = True) -> A2ATask:
 
 def has_stopped(task: TaskView) -> bool:
     """Return whether a task has ended or is paused: nothing happens until a caller acts."""
-    return task.status == "paused" or task.status in TERMINAL_STATUSES
+    return task.status in AT_REST_STATUSES
 
 
 def status_of(task: TaskView) -> A2AStatus:

@@ -11,15 +11,13 @@ from asya.capabilities.fan_in.sets import ORIGIN, SetState
 from asya.protocol import headers, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
+from asya.protocol.events import AT_REST_STATUSES
 from asya.protocol.hops import HopFold
 from asya.protocol.slices import slice_header
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.view import is_overdue
-
-# Only the end of such an envelope could not be recorded. Nothing runs again.
-_AT_REST = frozenset({"succeeded", "failed", "canceled", "paused"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,8 @@ def check_set_is_open(place: SliceOf, state: SetState | None) -> None:
 
 def is_at_rest(envelope: Envelope) -> bool:
     """Whether the envelope has ended or is paused; it is sent again unchanged, and no task is reopened."""
-    return envelope.status is not None and envelope.status.phase in _AT_REST
+    # Only the end of such an envelope could not be recorded.
+    return envelope.status is not None and envelope.status.phase in AT_REST_STATUSES
 
 
 def is_past_deadline(envelope: Envelope, now: datetime) -> bool:

@@ -191,7 +191,7 @@ def end_notice(record: TaskRecord, triggers: Mapping[str, Trigger]) -> EndNotice
     started_by = record.started_by
     if started_by is None or started_by.name is None:
         return None
-    if started_by.kind == "backfill" and (record.is_terminal or record.status == "paused"):
+    if started_by.kind == "backfill" and record.is_at_rest:
         return EndNotice(ended=record.id, kind="backfill", name=started_by.name)
     if not record.is_terminal:
         return None

@@ -17,7 +17,7 @@ from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, preferred_wait, required_identity
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TERMINAL_STATUSES
+from asya.protocol.events import AT_REST_STATUSES, TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import ViewStatus
 from asya.tasks.aws.tasks import Tasks
@@ -31,8 +31,6 @@ from asya.tasks.view import TaskView
 # API Gateway times out after 30 seconds.
 WAIT_SECONDS = 25.0
 _FIRST_DELAY, _MAX_DELAY = 0.1, 1.0  # seconds
-# The statuses that end the wait: the task has ended, or waits for an answer.
-_END_OF_WAIT = frozenset({*TERMINAL_STATUSES, "paused"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ class ToolCalls:
             remaining = seconds - elapsed
             if task is not None and on_read is not None:
                 on_read(task)
-            if task is None or task.status in _END_OF_WAIT or remaining <= 0:
+            if task is None or task.status in AT_REST_STATUSES or remaining <= 0:
                 return task
             self.environment.sleep(min(delay, remaining))
             delay = min(delay * 1.3, _MAX_DELAY)

@@ -194,7 +194,7 @@ class Tasks:
             if merged is None:
                 return HTTPStatus.SERVICE_UNAVAILABLE
             self._cache.add(merged)
-            if (merged.record.is_terminal or merged.record.status == "paused") and any(map(is_end, reports)):
+            if merged.record.is_at_rest and any(map(is_end, reports)):
                 ended.append(merged.record)
             return HTTPStatus.NO_CONTENT
 
