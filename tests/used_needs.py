@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from asya import registry
 from asya.manifest import ActorFunction, Function
 from asya.needs import Calls, Group, Items, Keys, Messages, Need, Objects, Payloads, split
+from asya.predicates import OPTION_OF
 from asya.testing import permissions
 from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import grants
@@ -125,9 +126,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "x-gateway-api: sqs:SendMessage x-ends",
         "x-gateway-api: sqs:SendMessage x-reports",
     ),
-    "`keep_input` of actors without a handler; each passes sidecar/lambdas/intake.py as light ones do.": (
-        *(f"kind {kind}: s3:PutObject bucket/hops/[*]" for kind in ("end", "fan_in", "pause", "spark", "wait")),
-    ),
     "Runs that EMR Serverless refuses, and actors that a deployment removed; see heavy/lambdas.": (
         "x-dispatch: dynamodb:DeleteItem pending",
         "x-dispatch: s3:GetObject bucket/pending/[*]",
@@ -188,8 +186,10 @@ def declared() -> Iterator[str]:
 
 
 def label(declaration: Function | ActorFunction, need: Need) -> str:
-    """Return a part of a need as a line."""
+    """Return a part of a need as a line. One of an option is one need, although actors of every kind may have the option."""
     owner = declaration.name if isinstance(declaration, Function) else f"kind {declaration.kind}"
+    if need.when.__name__.startswith(OPTION_OF):
+        owner = f"option {need.when.__name__.removeprefix(OPTION_OF)}"
     match need:
         case Messages():
             return f"{owner}: sqs:{need.calls[0]} {_name(need.queues[0])}"

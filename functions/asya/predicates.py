@@ -13,6 +13,9 @@ from asya.protocol.mesh_table import MeshTable
 Predicate = Callable[[MeshTable, str], bool]
 """Whether a declaration holds in a mesh, for the actor or the function with this name."""
 
+OPTION_OF = "with_option_"
+"""The beginning of the names of predicates of options."""
+
 
 def with_option(option: Option[Any]) -> Predicate:
     """Return the predicate of actors with another value of an option than the default."""
@@ -20,7 +23,7 @@ def with_option(option: Option[Any]) -> Predicate:
     def has_option(mesh: MeshTable, name: str) -> bool:
         return option.is_set(mesh.actors[name])
 
-    has_option.__doc__ = f"With `{option.key}`."
+    has_option.__name__, has_option.__doc__ = f"{OPTION_OF}{option.key}", f"With `{option.key}`."
     return has_option
 
 
