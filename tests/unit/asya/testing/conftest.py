@@ -17,7 +17,7 @@ actors:
   check: {handler: orders.check, env: {CURRENCY: EUR}}
   price: {handler: orders.price, secrets: {API_KEY: shop/key}}
   bill: {handler: orders.bill}
-  split: {handler: orders.split, can_send_to: [price]}
+  split: {handler: orders.split, can_send_to: [price, bill]}
   frames: {handler: orders.frames}
   crash: {handler: orders.crash}
   talk: {handler: orders.talk}
