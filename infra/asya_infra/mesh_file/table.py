@@ -88,12 +88,15 @@ def _sections(mesh: MeshFile, actor: str) -> Iterable[ActorSection]:
 
 
 def _behind_the_crew(mesh: MeshFile, ahead: Sequence[str]) -> str | None:
-    """Return the first actor ahead that does not lead on for others; None if the crew does not lead there."""
-    for place, name in enumerate(ahead):
-        if name in (names.CHECKPOINT, names.RESUME) or section_of(mesh, name).kind == "fan_in":
-            continue
-        return name if place > 0 or name in names.ROUTABLE_CREW else None
-    return None
+    """Return the first actor ahead that does not lead on for others. A handler may put its fan-in actor before it."""
+    return next(
+        (
+            name
+            for name in ahead
+            if name not in (names.CHECKPOINT, names.RESUME) and section_of(mesh, name).kind != "fan_in"
+        ),
+        None,
+    )
 
 
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
