@@ -220,7 +220,8 @@ def test_a_number_keeps_its_digits_on_the_whole_page(gateway: StubGateway, opene
 
     gateway.add("order-3001", result={"total": written})
     partial = {"actor": "a", "position": 0, "attempt": 1, "sequence": 0, "data": {"sum": written}}
-    gateway.events["order-3001"] = [b"event: partial\nid: 1\ndata: " + msgspec.json.encode(partial) + b"\n\n"]
+    told = b"event: partial\nid: 1\ndata: " + msgspec.json.encode(partial) + b"\n\n"
+    gateway.events["order-3001"] = [told, event("final", "2", {})]  # a stream without its end is asked for again
     address = "/api/v1/mesh/order-3001/payloads"
     gateway.answers[address] = {"items": [{"hop": 0, "actor": "a", "generation": 0, "before": True, "after": True}]}
     kept = {"uri": "s3://shop/0", "size": 20}

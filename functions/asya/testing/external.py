@@ -131,7 +131,7 @@ class WebhookCall:
             read_signature(webhook, received, self.body),
             read_body(decode_text(self.body), self.content_type),
         )
-        return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, sent, body))
+        return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, received, body))
 
     def _webhook(self, api: Api) -> Webhook:
         known = api.cloud.table.webhooks

@@ -28,6 +28,9 @@ triggers:
   numbered:
     route: [echo]
     webhook: {secret: hooks/orders, signature: hmac-sha256, id: /order/no}
+  headed:
+    route: [echo]
+    webhook: {secret: hooks/headed, signature: github, id: X-Hub-Signature-256}
   silent:
     route: [echo]
     enabled: false
@@ -74,6 +77,11 @@ def test_16_each_scheme_starts_tasks(mesh: Mesh, trigger: str) -> None:
         "a": "1",
         "b": "",
     }
+
+
+@pytest.mark.rule("16.webhooks.id")
+def test_16_a_webhook_is_found_by_the_id_in_a_header(mesh: Mesh) -> None:
+    assert mesh.webhook("headed", {"a": 1}).result == {"a": 1}
 
 
 @pytest.mark.rule("16.webhooks.once")
