@@ -206,8 +206,8 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
         can_send_to: the actors that its role may send to; None for every actor.
-        leads_to: the actors that routes of the mesh file reach from this one through the crew. The crew may lead its envelopes
-            there; its role may not send to them (`protocol §1.authority`).
+        leads_to: the actors to which the routes of the mesh file lead from this one, behind fan-in actors and checkpoints. The crew
+            may lead its envelopes there; its role may not send to them (`protocol §1.authority.edges`).
         options: the options that capabilities declare (`asya.option`); absent without any.
     """
 
