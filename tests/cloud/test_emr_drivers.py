@@ -71,7 +71,7 @@ time.sleep(float(sys.argv[1]))
 def test_a_stranger_reads_no_cached_block_of_a_run_even_if_its_submit_parameters_open_them(tmp_path: Path) -> None:
     """What other users of the machine reach of a driver wants to know first who calls."""
     opened = "spark.authenticate=false spark.network.crypto.enabled=false spark.ui.enabled=true"
-    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=0))) as cloud:
+    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(at_once=1, spares=0))) as cloud:
         files = cloud.put("code/doors.py", Path(doors.__file__).read_text())
         options = " ".join([f"--files {files}", *(f"--conf {each}" for each in opened.split())])
         output = cloud.folder.emr / cloud.start(LOOK, "600", parameters=options) / "stdout"

@@ -71,6 +71,30 @@ def test_an_id_belongs_to_the_first_sender(gateway: DeployedCloud, alice: ApiCal
     assert read_task(operator, own) == before
 
 
+@pytest.mark.rule("1.authority", "11.resume.sender")
+def test_the_crew_leads_an_actor_only_where_it_may_send(alice: ApiCaller, operator: ApiCaller) -> None:
+    def sent(queue: str, *route: str) -> tuple[str, str]:
+        task_id = str(uuid4())
+        way = {"prev": ["send-narrowly"], "curr": route[0], "next": route[1:]}
+        return names.queue_name("gateway", queue), envelope(task_id, route=way)
+
+    ways = {
+        ("probe",): None,
+        ("x-checkpoint", "probe"): ("failed", "RouteMismatch"),
+        ("x-resume", "probe"): ("failed", "RouteMismatch"),
+        ("x-resume", "x-checkpoint", "probe"): ("failed", "RouteMismatch"),
+        ("x-checkpoint", "echo"): ("succeeded", "Completed"),
+    }
+    messages = {way: sent(way[0], *way) for way in ways}
+    started = start(alice, "send-narrowly", {"messages": list(messages.values())})
+    results = wait_for_end(alice, started)["result"]["results"]
+    assert [result == "AccessDenied" for result in results] == [end is None for end in ways.values()]
+    for way, end in ways.items():
+        if end is not None:
+            task = ended(operator, json.loads(messages[way][1])["id"])
+            assert (way, task["status"], task["reason"]) == (way, *end)
+
+
 @pytest.mark.rule("5.reports-of-the-sender", "5.ends-of-the-crew")
 def test_an_actors_role_reports_about_its_own_actor_alone(
     gateway: DeployedCloud, alice: ApiCaller, operator: ApiCaller

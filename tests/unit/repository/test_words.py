@@ -13,7 +13,7 @@ WORDS = {
     "callback": (
         r"asya/(capabilities/pauses|gateway/callbacks|protocol/(events|pause|mesh_table|task_merge)|testing/(external|run))"
         r"|asya/(predicates|tasks/received_reports|function/aws/(settings|token_keys)|gateway/(manifest|lambdas/(api|openapi)))"
-        r"|asya_infra/(constructs|mesh_file)|asya_local/dev/deployment|asya_cli/tasks/report",
+        r"|asya_infra/(constructs|mesh_file)|asya_local/dev/(deployment|resources)|asya_cli/tasks/report",
         r"callback=not_empty|app\.callback|command\.callback|stack\.callback",
     ),
     "slot": (

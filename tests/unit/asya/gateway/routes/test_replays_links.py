@@ -39,7 +39,7 @@ class Shop(Gateway):
         self.now = at
         more = {"headers": {"idempotency-key": key}} if key else {}
         path = "/api/v1/mesh/env-1/replay"
-        return self._post(path, {"id": "env-1"}, json.dumps(body or {}), iam, more)
+        return self.post_to(path, {"id": "env-1"}, json.dumps(body or {}), iam, more)
 
     def view(self, task_id: str = "env-1", at: datetime = LATER) -> TaskView:
         """The task as it is shown."""
@@ -59,7 +59,7 @@ class Shop(Gateway):
         """The listed failures, and how many are left out."""
         path = "/api/v1/mesh"
         more = {"queryStringParameters": {"status": "failed"} | query}
-        code, page = self._request("GET", path, {}, "", iam, more)
+        code, page = self.request("GET", path, {}, "", iam, more)
         assert code == 200, page
         return {each["id"] for each in page["items"]}, page.get("resolved", 0)
 
