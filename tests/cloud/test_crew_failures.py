@@ -103,7 +103,7 @@ def denied_uploads(cloud: DeployedCloud) -> Iterator[None]:
             outage.enter_context(denied(cloud, actor, "s3:PutObject"))
         task_id = send(cloud, NewEnvelope(["helper"], {"n": 1}))
         failing = send(cloud, NewEnvelope(["helper", "nobody"], {}))
-        passing = send(cloud, NewEnvelope(["helper", "x-checkpoint", "once"], {"n": 4}))
+        passing = send(cloud, with_status(NewEnvelope(["x-checkpoint", "once"], {"n": 4})))
         pausing = send(cloud, NewEnvelope(["approve"], {}))
         task = cloud.wait_for_end(task_id)
         assert (task.status, task.result_uri) == ("succeeded", None)
@@ -124,10 +124,10 @@ def denied_uploads(cloud: DeployedCloud) -> Iterator[None]:
     copy = until(lambda: cloud.mesh.stored(failing), "the copy")
     assert f"/sump/{failing}.json" in copy.uri
     assert has_logged(cloud, names.SUMP, "envelope failed", failing, since=start)
-    assert wait_for_final_state(cloud, passing).payload == {"n": 4, "steps": 1}
+    assert wait_for_final_state(cloud, passing).payload == {"n": 4}
     results = cloud.mesh.connection.results
-    checkpoint = json.loads(cloud.mesh.fetch(f"{results.uri}checkpoint/{passing}/1.json") or b"")
-    assert (checkpoint["id"], checkpoint["payload"]) == (passing, {"n": 4, "steps": 1})
+    checkpoint = json.loads(cloud.mesh.fetch(f"{results.uri}checkpoint/{passing}/0.json") or b"")
+    assert (checkpoint["id"], checkpoint["payload"]) == (passing, {"n": 4})
     paused = until(lambda: task if (task := cloud.task(pausing)) and task.pause else None, "the task to pause")
     assert paused.status == "paused"
     cloud.mesh.cancel(pausing)

@@ -80,10 +80,10 @@ def test_the_crew_leads_an_actor_only_where_it_may_send(alice: ApiCaller, operat
 
     ways = {
         ("probe",): None,
-        ("x-checkpoint", "probe"): ("failed", "RouteMismatch"),
-        ("x-resume", "probe"): ("failed", "RouteMismatch"),
-        ("x-resume", "x-checkpoint", "probe"): ("failed", "RouteMismatch"),
-        ("x-checkpoint", "echo"): ("succeeded", "Completed"),
+        ("x-checkpoint", "probe"): "failed",
+        ("x-resume", "probe"): "failed",
+        ("x-resume", "x-checkpoint", "probe"): "failed",
+        ("x-checkpoint", "echo"): "succeeded",
     }
     messages = {way: sent(way[0], *way) for way in ways}
     started = start(alice, "send-narrowly", {"messages": list(messages.values())})
@@ -92,7 +92,8 @@ def test_the_crew_leads_an_actor_only_where_it_may_send(alice: ApiCaller, operat
     for way, end in ways.items():
         if end is not None:
             task = ended(operator, json.loads(messages[way][1])["id"])
-            assert (way, task["status"], task["reason"]) == (way, *end)
+            assert (way, task["status"]) == (way, end)
+            assert end == "succeeded" or task["reason"] == "RouteMismatch"
 
 
 @pytest.mark.rule("5.reports-of-the-sender", "5.ends-of-the-crew")
