@@ -278,6 +278,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
+	@$(UV) --python $(BIN)/python -r requirements/build.txt  # what a package without a wheel asks for is known by its build
 	@cd requirements && for name in layer dispatch gateway telemetry build cdk spark demo cloud checkov audit mutation iceberg docs bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  case $$name in cdk) more=../pyproject.toml;; demo) more=--no-deps;; *) more=;; esac; \
