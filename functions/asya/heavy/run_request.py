@@ -32,7 +32,7 @@ from asya.protocol.mesh_table import SparkJob
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
 
-# The key of a stored envelope is a digest, of which 64 bits name it. About ten of them fit into a policy.
+# A policy names a stored envelope by the first 64 bits of its digest. About ten such names fit into a policy.
 _DIGEST_CHARACTERS = 16
 _MOST_STORED = 20
 

@@ -15,7 +15,7 @@ class Readable(Protocol):
 
 
 def read_at_most(body: Readable, limit: int) -> bytes | None:
-    """Read a body; None if it has more bytes, of which only one is read."""
+    """Read a body of at most `limit` bytes; None if it is larger. A larger body is read up to one byte beyond the limit."""
     content = body.read(limit + 1)
     return content if len(content) <= limit else None
 
