@@ -4,7 +4,6 @@ import base64
 import json
 import subprocess
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import jwt
@@ -66,7 +65,8 @@ from ministack.core import iam_actions
 print(json.dumps([iam_actions.dynamodb_service_context(body.encode()) for body in json.load(sys.stdin)]))
 """
 BODIES = """
-import asyncio, json, os, runpy, sys
+import asyncio, datetime, json, os, runpy, sys
+NOW = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}"
 os.environ |= {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "right", "MINISTACK_ACCOUNT_ID": "000000000000"}
 os.environ |= {"GATEWAY_PORT": "4566"}
 server = runpy.run_path(sys.argv[1])
@@ -81,7 +81,7 @@ async def serve(method, path, headers):
     async def send(message):
         sent.append(message)
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
-             "headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+             "headers": [(name.encode(), value.format(now=NOW, day=NOW[:8]).encode()) for name, value in headers.items()]}
     await server["behind_tls"](scope, receive, send, secret="secret")
     return [read, sent[0]["status"]]
 print(json.dumps([asyncio.run(serve(*case)) for case in json.load(sys.stdin)]))
@@ -292,13 +292,12 @@ def test_a_search_of_a_log_group_needs_what_aws_asks_for() -> None:
 
 
 def signed_headers(service: str, key: str, **more: str) -> dict[str, str]:
-    """The headers of a signature of now whose value is wrong."""
-    moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    scope = f"{key}/{moment[:8]}/us-east-1/{service}/aws4_request"
+    """The headers of a signature of now, by the clock of the cloud, whose value is wrong."""
+    scope = f"{key}/{{day}}/us-east-1/{service}/aws4_request"
     authorization = (
         f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={'0' * 64}"
     )
-    return {"host": "127.0.0.1:4566", "x-amz-date": moment, "authorization": authorization} | more
+    return {"host": "127.0.0.1:4566", "x-amz-date": "{now}", "authorization": authorization} | more
 
 
 def test_a_stranger_fills_no_memory() -> None:
