@@ -159,6 +159,11 @@ class Mesh:
         return f"asya-{self.namespace}/"
 
     @property
+    def job_code(self) -> str:
+        """A pattern for the uploaded objects, among them the code of job runs, also that of earlier deployments."""
+        return self.addresses.objects_arn(self.asset_bucket, f"{self.asset_prefix}*")
+
+    @property
     def tags(self) -> dict[str, str]:
         """The tags of all resources."""
         return {"asya:namespace": self.namespace, **self.file.tags}

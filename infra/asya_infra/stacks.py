@@ -42,6 +42,7 @@ from asya_infra.constructs.roles import ListedRoles
 from asya_infra.constructs.spark import Spark, application, rule_arns
 from asya_infra.constructs.storage import MeshStorage, Table
 from asya_infra.constructs.triggers import needs_queue_first, restrict_senders, triggers
+from asya_infra.constructs.undelivered import UndeliveredQueue
 from asya_infra.contracts.mesh_contracts import ACTOR, actor_records
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.groups import heavy_actors
@@ -87,6 +88,11 @@ class MeshStack(Stack):
 _REMOVAL = {"keep": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, "delete": RemovalPolicy.DESTROY}
 
 
+def _is_protected(mesh: Mesh) -> bool:
+    """Whether CloudFormation refuses to delete the stacks with state; `asya destroy` asks first, and lifts it."""
+    return mesh.file.storage.removal == "keep" and mesh.options.layer_target == "lambda"
+
+
 class StateStack(MeshStack):
     """Tables and the bucket.
 
@@ -97,6 +103,7 @@ class StateStack(MeshStack):
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "state")
+        self.termination_protection = _is_protected(mesh)
         removal = _REMOVAL[mesh.file.storage.removal]
         declared = registry.of(mesh.table).tables
         tables = {name: Table(self, mesh, table, removal) for name, table in declared.items()}
@@ -112,6 +119,7 @@ class QueuesStack(MeshStack):
 
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
         super().__init__(scope, mesh, f"queues-{shard}")
+        self.termination_protection = _is_protected(mesh)
         for name in actors:
             self._actor(mesh, name)
         if shard == CREW_SHARD:
@@ -125,6 +133,7 @@ class QueuesStack(MeshStack):
 
     def _crew(self, mesh: Mesh) -> None:
         crew = {name: self._actor(mesh, name) for name in registry.crew_of(mesh.table)}
+        UndeliveredQueue(self, mesh)
         if names.INDEX in crew:
             allow_schedule(crew[names.INDEX], mesh.addresses)
         queues = {name: ActorQueue(self, mesh, name, settings) for name, settings in system_queues(mesh.table).items()}

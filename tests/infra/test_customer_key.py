@@ -153,13 +153,57 @@ def test_the_session_of_a_run_may_use_the_key_by_the_access_policy(private: Any)
         assert all(is_allowed(own, Request(action, KEY, via)) for action in (DECRYPT, GENERATE))
 
 
-def test_without_a_key_no_role_has_permissions_for_keys_but_those_of_stream_tokens(example: Any) -> None:
+def test_without_a_key_functions_have_permissions_for_that_of_stream_tokens_alone(example: Any) -> None:
     documents = [
-        *(policy["PolicyDocument"] for role in example.resources("AWS::IAM::Role") for policy in role["Policies"]),
-        *(policy["PolicyDocument"] for policy in example.resources("AWS::IAM::ManagedPolicy")),
+        policy["PolicyDocument"] for role in example.resources("AWS::IAM::Role") for policy in role["Policies"]
     ]
-    actions = re.findall(r"'(kms:[^']*)'", str(documents))
-    assert set(actions) == {"kms:GenerateMac"}
+    assert set(re.findall(r"'(kms:[^']*)'", str(documents))) == {"kms:GenerateMac"}
+
+
+CODE, DATA = "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1", "arn:aws:s3:::partner-files"
+SOME_KEY = "arn:aws:kms:eu-west-1:444455556666:key/of-somebody"
+
+
+def access(mesh: Any, actor: str) -> list[dict[str, Any]]:
+    """The statements of the policy that a role of job runs has, and that StartJobRun names for the session of each run."""
+    name = f"<Region>-asya-{actor}-access"
+    [policy] = [each for each in mesh.resources("AWS::IAM::ManagedPolicy") if each.get("ManagedPolicyName") == name]
+    statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
+    return statements
+
+
+def of_object(action: str, place: str, via: str = "s3.eu-west-1.amazonaws.com") -> Request:
+    return Request(action, SOME_KEY, {"kms:ViaService": via, "kms:EncryptionContext:aws:s3:arn": place})
+
+
+@pytest.mark.rule("10.job-reads")
+def test_job_runs_may_decrypt_their_code_whatever_the_key_of_the_bootstrap_bucket(example: Any) -> None:
+    """S3 names the object in the encryption context, or the bucket if that has a bucket key."""
+    own = access(example, "flights-clean-flights")
+    for place in (CODE, f"{CODE}/asya-flights/0123.zip"):
+        assert is_allowed(own, of_object(DECRYPT, place))
+        assert not is_allowed(own, of_object(GENERATE, place))
+        assert not is_allowed(own, of_object(DECRYPT, place, via="dynamodb.eu-west-1.amazonaws.com"))
+        assert not is_allowed(own, Request(DECRYPT, SOME_KEY, {"kms:EncryptionContext:aws:s3:arn": place}))
+    for place in (DATA, f"{CODE}-of-others/key"):
+        assert not is_allowed(own, of_object(DECRYPT, place))
+
+
+def test_permissions_for_keys_follow_the_objects_that_access_grants(shop: Any) -> None:
+    own = access(shop, "shop-crunch")
+    buckets = {
+        resource.partition("/")[0]
+        for each in own
+        if "s3:GetObject" in each["Action"] and each["Effect"] == "Allow"
+        for resource in each["Resource"]
+    }
+    assert buckets == {"arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"}
+    # `archives` lists an object of this bucket, which may be in another region.
+    assert is_allowed(own, of_object(DECRYPT, f"{DATA}/models.tar.gz", via="s3.us-east-2.amazonaws.com"))
+    assert not is_allowed(own, of_object(GENERATE, f"{DATA}/models.tar.gz"))
+    intake = statements(shop, "intake")
+    assert is_allowed(intake, of_object(DECRYPT, f"{DATA}/incoming/1.csv"))
+    assert not is_allowed(intake, of_object(DECRYPT, f"{CODE}/asya-shop/0123.zip"))
 
 
 def test_the_local_cloud_ignores_key_and_network(private_local: Any) -> None:

@@ -1,14 +1,20 @@
 """protocol §11: pauses, releases and notifications in the templates, and the keys of the mesh file."""
 
+import re
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
 
 from asya.protocol.pause import Pause, PauseField
+from asya_infra.constructs.crew import PauseNotifications
+from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh, to_table
 from asya_infra.mesh_file.source import MeshFileError
+from asya_infra.options import Options
 from tests.infra.conftest import text
 from tests.infra.test_permissions import resources, statements
 
@@ -74,11 +80,61 @@ def test_the_topic_accepts_only_the_rule_and_only_tls(shop: Any) -> None:
     assert [each["Principal"] for each in allowed] == [{"Service": "events.amazonaws.com"}]
     assert [each["Condition"] for each in allowed] == [{"ArnEquals": {"aws:SourceArn": rule}}]
     assert [each["Condition"] for each in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
+
+
+@pytest.mark.rule("11.pause.notify")
+def test_eventbridge_may_use_the_key_of_the_topic_without_conditions(shop: Any) -> None:
+    """SNS does not support aws:SourceArn, aws:SourceAccount and aws:SourceOrgID for events to encrypted topics."""
     statements = shop.one("AWS::KMS::Key", Description=KEY)["KeyPolicy"]["Statement"]
-    with_key = [each for each in statements if "Service" in each["Principal"]]
-    assert [(each["Principal"]["Service"], each["Condition"]) for each in with_key] == [
-        ("events.amazonaws.com", {"ArnEquals": {"aws:SourceArn": rule}})
-    ]
+    [own] = [each for each in statements if "Service" in each["Principal"]]
+    assert own["Principal"] == {"Service": "events.amazonaws.com"}
+    assert "Condition" not in own
+    assert own["Action"] == ["kms:Decrypt", "kms:GenerateDataKey*"]
+
+
+UNDELIVERED = "arn:<Partition>:sqs:<Region>:<AccountId>:asya-shop-x-undelivered"
+
+
+def test_what_cannot_be_delivered_is_kept_and_an_alarm_tells(shop: Any) -> None:
+    """The rules of functions have no such queue: the alarms on sweeps that stopped tell about them."""
+    targets = [target for rule in shop.resources("AWS::Events::Rule") for target in rule["Targets"]]
+    silent = [target for target in targets if not re.search(r"Function[0-9A-F]{8}\.Arn", str(target["Arn"]))]
+    assert len(silent) >= 4
+    assert [target.get("DeadLetterConfig") for target in silent] == [{"Arn": UNDELIVERED}] * len(silent)
+    subscriptions = shop.resources("AWS::SNS::Subscription")
+    assert len(subscriptions) >= 6
+    assert all(text(each["RedrivePolicy"]) == {"deadLetterTargetArn": UNDELIVERED} for each in subscriptions)
+    alarm = shop.one("AWS::CloudWatch::Alarm", AlarmName="asya-shop-undelivered")
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "asya-shop-x-undelivered"}]
+    assert alarm["AlarmActions"]
+
+
+def test_only_rules_and_topics_of_the_mesh_may_send_there(shop: Any) -> None:
+    policies = [each["PolicyDocument"]["Statement"] for each in shop.resources("AWS::SQS::QueuePolicy")]
+    [own] = [each for each in policies if "xundelivered" in str(each)]
+    allowed = {each["Principal"]["Service"]: each["Condition"] for each in own if each["Effect"] == "Allow"}
+    arn = "arn:<Partition>:{}:<Region>:<AccountId>:{}".format
+    assert allowed == {
+        "events.amazonaws.com": {
+            "ArnLike": {"aws:SourceArn": [arn("events", "rule/asya-shop-*"), arn("events", "rule/*/asya-shop-*")]}
+        },
+        "sns.amazonaws.com": {"ArnLike": {"aws:SourceArn": [arn("sns", "asya-shop-*")]}},
+    }
+
+
+def test_the_id_of_a_subscription_follows_from_its_address(tmp_path: Path) -> None:
+    """A number would shift when an address is added: the others would be replaced, and might be unsubscribed."""
+
+    def ids(folder: str, *addresses: str) -> dict[str, str]:
+        mesh = loaded(tmp_path / folder, f"{{notify: [{', '.join(addresses)}]}}")
+        stack = Stack(App(), "Stack")
+        PauseNotifications(stack, Mesh(mesh, Options(mesh=tmp_path)))
+        resources = Template.from_stack(stack).find_resources("AWS::SNS::Subscription")
+        return {each["Properties"]["Endpoint"]: name for name, each in resources.items()}
+
+    before = ids("a", "m@example.org", "z@example.org")
+    after = ids("b", "a@example.org", "m@example.org", "z@example.org")
+    assert {address: after[address] for address in before} == before
 
 
 @pytest.mark.rule("11.pause.notify")

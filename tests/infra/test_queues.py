@@ -20,6 +20,8 @@ DAY = 86400
 @pytest.mark.rule("4.dead-letters", "4.queue-names", "4.report-queues")
 def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
     queues = {queue["QueueName"]: queue for queue in shop.resources("AWS::SQS::Queue")}
+    undelivered = queues.pop("asya-shop-x-undelivered")  # a dead-letter queue itself: of rules and subscriptions
+    assert (undelivered["MessageRetentionPeriod"], undelivered["SqsManagedSseEnabled"]) == (14 * DAY, True)
     assert queues.keys() == {f"asya-shop-{name}{suffix}" for name in WITH_QUEUE for suffix in ("", "-dlq")}
     for name in WITH_QUEUE:
         queue, dead_letters = queues[f"asya-shop-{name}"], queues[f"asya-shop-{name}-dlq"]
@@ -80,7 +82,7 @@ def test_messages_stay_hidden_while_lambda_gathers_them(shop: Any, actor: str, w
 
 def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:
     policies = shop.resources("AWS::SQS::QueuePolicy")
-    assert len(policies) == 2 * len(WITH_QUEUE)
+    assert len(policies) == 2 * len(WITH_QUEUE) + 1
     for policy in policies:
         denials = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
         assert denials[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}

@@ -166,7 +166,8 @@ def test_each_heavy_actor_has_a_policy_for_its_runs(shop: Any) -> None:
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
     folders = [f"{bucket}/data/{prefix}" for prefix in ("clean", "stats", "scratch/crunch")]
     secret = "arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:shop/crunch-??????"
-    assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders), secret}
+    keys = "arn:<Partition>:kms:*:*:key/*"
+    assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders), secret, keys}
 
 
 def test_the_roles_of_job_runs_tell_which_actors_are_heavy(shop: Any) -> None:

@@ -1,11 +1,13 @@
 """Tables, bucket and HTTP API in the templates."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from asya.gateway.call_table import CALLS
+from tests.infra.conftest import SynthesizedMesh
 
 
 def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
@@ -69,7 +71,7 @@ def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any
         ("payloads/", "inbox/", "pending/", "buffered/", "slices/", "hops/", "paused/", "dlq/", "reports/", "waiting/"),
         45,
     )
-    assert days == {**kept, "runs/": 14, "results/": 90, "results/index/recent/": 30}
+    assert days == {**kept, "runs/": 14, "data/scratch/": 14, "results/": 90, "results/index/recent/": 30}
     assert "data/" not in days
 
 
@@ -91,6 +93,22 @@ def test_outputs(shop: Any) -> None:
     outputs = shop.templates["gateway"]["Outputs"]
     assert {"GatewayUrl", "GatewayApiId"} <= outputs.keys()
     assert "Fn::ImportValue" not in json.dumps(outputs)  # no stack can import what it exports itself
+
+
+def test_no_mesh_imports_what_another_one_does_not_export(shop: Any, plain: Any, private: Any, example: Any) -> None:
+    """CloudFormation cannot remove an export while a deployed stack imports it, so no export depends on the mesh file."""
+
+    def references(mesh: SynthesizedMesh, key: str) -> set[str]:
+        texts = [path.read_text() for path in mesh.folder.glob("*.template.json")]
+        return {
+            re.sub(r"^Asya-(shop|plain-test|flights)-", "", name) for text in texts for name in re.findall(key, text)
+        }
+
+    meshes = (shop, plain, private, example)
+    imported = set().union(*(references(mesh, r'"Fn::ImportValue": ?"([^"]+)"') for mesh in meshes))
+    assert len(imported) >= 3
+    for mesh in meshes:
+        assert imported <= references(mesh, r'"Export": ?\{\s*"Name": ?"([^"]+)"')
 
 
 @pytest.mark.rule("13.signed")

@@ -255,7 +255,16 @@ def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
     )
 
 
-ALARMS = (*_reports(names.REPORTS, "progress of tasks"), *_reports(names.ENDS, "ends of tasks"))
+_UNDELIVERED = Alarm(
+    name="undelivered",
+    says="Events or notifications could not be delivered and lie in {queue}. The attributes of a message name the rule or the "
+    "subscription, and the error.",
+    step="[Find out what was not delivered](../how-to/operate.md#find-out-what-was-not-delivered)",
+    watched=Series(metric="ApproximateNumberOfMessagesVisible", statistic="Maximum", of=names.UNDELIVERED),
+    threshold=LETTERS,
+)
+
+ALARMS = (_UNDELIVERED, *_reports(names.REPORTS, "progress of tasks"), *_reports(names.ENDS, "ends of tasks"))
 
 _REPORTS = Section("overview", "Reports", 7)
 

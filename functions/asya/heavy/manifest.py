@@ -19,7 +19,8 @@ from asya.needs import (
 )
 from asya.predicates import always, with_jobs
 from asya.protocol import names
-from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
+from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
+from asya.protocol.keys import DATA_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import OWNER_PREFIX
 from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
@@ -219,6 +220,7 @@ TABLES = (Table(name="pending", holds="Pending envelopes and job runs"),)
 PREFIXES = (
     Prefix(name=PENDING_PREFIX, holds="Pending envelopes of heavy actors", kept="payloads"),
     Prefix(name=RUNS_PREFIX, holds="Files of job runs", kept="runs"),
+    Prefix(name=f"{DATA_PREFIX}{SCRATCH_PREFIX}", holds="Scratch of job runs", kept="runs"),
 )
 
 CAPABILITY = Capability(

@@ -49,6 +49,9 @@ GATEWAY_LIVE = "x-gateway-live"
 LOGS = "x-logs"
 OPERATIONS = "x-operations"
 
+# The queue of what EventBridge and SNS could not deliver. No function consumes it.
+UNDELIVERED = "x-undelivered"
+
 # The queue of what triggers react to, and its function (`protocol §16`).
 TRIGGERS = "x-triggers"
 # The function that takes webhooks. The hooks of x-sink are something else.

@@ -177,7 +177,7 @@ def heavy_actor(
 
 def _access_policy(scope: Construct, mesh: Mesh, name: str) -> iam.IManagedPolicy:
     """Add the policy that StartJobRun names: the session of a run may do nothing else with the user's resources."""
-    grants = run_access(mesh.file, mesh.addresses, name, mesh.kms_key)
+    grants = run_access(mesh.file, mesh.addresses, name, mesh.job_code, mesh.kms_key)
     policy = iam.CfnManagedPolicy(
         scope,
         "Access",

@@ -19,7 +19,7 @@ from asya.predicates import answers_by_link
 from asya.protocol import names
 from asya_infra.addresses import Addresses
 from asya_infra.constructs.actors import ActorQueue, system_actor
-from asya_infra.constructs.encryption import customer_key, encrypted_topic
+from asya_infra.constructs.encryption import customer_key, encrypted_topic, subscription_id
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import (
     EventSourceSettings,
@@ -29,6 +29,7 @@ from asya_infra.constructs.mesh_function import (
     declared,
     invoke_by_rule,
 )
+from asya_infra.constructs.undelivered import undelivered_events, undelivered_notifications
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 
@@ -135,12 +136,18 @@ class PauseNotifications(Construct):
             f"Notifications of paused tasks of the mesh {mesh.namespace}",
             "events.amazonaws.com",
             conditions=only_the_rule,
-            key_conditions=only_the_rule,
             # The notifications have the question, and data of envelopes may be in it.
             customer_key=customer_key(self, mesh),
         )
         pattern: dict[str, object] = {"source": [source_of(mesh.namespace)], "detail-type": [DETAIL_TYPE]}
-        targets = [events.CfnRule.TargetProperty(id="topic", arn=topic.topic_arn, input_path="$.detail")]
+        targets = [
+            events.CfnRule.TargetProperty(
+                id="topic",
+                arn=topic.topic_arn,
+                input_path="$.detail",
+                dead_letter_config=undelivered_events(mesh),
+            )
+        ]
         about = f"Tasks of the mesh {mesh.namespace} that wait for a person"
         if notified - linked:
             # What has a link comes by the other bus, too.
@@ -157,15 +164,16 @@ class PauseNotifications(Construct):
                 targets=targets,
             )
             with_links.add_dependency(own_bus)
-        for number, (address, actors) in enumerate(sorted(subscriptions.items())):
+        for address, actors in sorted(subscriptions.items()):
             sns.CfnSubscription(
                 self,
-                f"Subscription{number}",
+                subscription_id(address),
                 topic_arn=topic.topic_arn,
                 protocol=_protocol(address),
                 endpoint=address,
                 filter_policy={"actor": sorted(actors)},
                 filter_policy_scope="MessageBody",
+                redrive_policy=undelivered_notifications(mesh),
             )
 
 
@@ -205,6 +213,7 @@ def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
             events.CfnRule.TargetProperty(
                 id="compact",
                 arn=mesh.addresses.queue_arn(names.INDEX),
+                dead_letter_config=undelivered_events(mesh),
                 input_transformer=events.CfnRule.InputTransformerProperty(
                     input_paths_map={"event": "$.id", "time": "$.time"}, input_template=json.dumps(envelope)
                 ),

@@ -1,5 +1,6 @@
 """The customer managed key of the mesh file, as constructs take it, and encrypted topics of AWS services."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +32,6 @@ def encrypted_topic(
     publisher: str,
     *,
     conditions: Mapping[str, Any],
-    key_conditions: Mapping[str, Any] | None = None,
     customer_key: kms.IKey | None = None,
 ) -> sns.Topic:
     """Add a topic to which one AWS service publishes.
@@ -43,12 +43,12 @@ def encrypted_topic(
         name: the name of the topic.
         description: the description of the key.
         publisher: the principal of the service, such as `events.amazonaws.com`.
-        conditions: the conditions under which the service may publish.
-        key_conditions: the conditions under which the service may use the key. The policy of the topic limits who may
-            publish, so the key needs none.
+        conditions: the conditions under which the service may publish. The key has none: SNS does not support
+            `aws:SourceArn`, `aws:SourceAccount` and `aws:SourceOrgID` for events of EventBridge to encrypted topics. The policy
+            of the topic limits who may publish.
         customer_key: a key that encrypts the topic instead of its own one. Its policy must allow the service to use it.
     """
-    key = customer_key or _own_key(scope, description, publisher, key_conditions)
+    key = customer_key or _own_key(scope, description, publisher)
     topic = sns.Topic(scope, "Topic", topic_name=name, master_key=key, enforce_ssl=True)
     topic.add_to_resource_policy(
         iam.PolicyStatement(
@@ -61,14 +61,22 @@ def encrypted_topic(
     return topic
 
 
-def _own_key(scope: Construct, description: str, publisher: str, conditions: Mapping[str, Any] | None) -> kms.Key:
+def subscription_id(endpoint: str) -> str:
+    """Return the construct id of a subscription, which follows from its endpoint.
+
+    A number would shift with each added or removed endpoint. The other subscriptions would be replaced: receivers would have
+    to confirm again, and the clean-up could delete the subscription that SNS returned for the same endpoint.
+    """
+    return f"Subscription{hashlib.sha256(endpoint.encode()).hexdigest()[:8]}"
+
+
+def _own_key(scope: Construct, description: str, publisher: str) -> kms.Key:
     key = kms.Key(scope, "Key", description=description, enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
     key.add_to_resource_policy(
         iam.PolicyStatement(
             actions=["kms:Decrypt", "kms:GenerateDataKey*"],
             principals=[iam.ServicePrincipal(publisher)],
             resources=["*"],
-            conditions=conditions,
         )
     )
     return key

@@ -18,7 +18,7 @@ from asya_infra.constructs.encryption import customer_key
 from asya_infra.constructs.roles import ListedRoles, mesh_role
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.actor_model import PollersSection
-from asya_infra.permissions.encryption import decrypt_variables, use_key
+from asya_infra.permissions.encryption import decrypt_variables, use_key, use_keys_of_buckets
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.needs import Place, function_grants, network_interfaces
 
@@ -276,6 +276,7 @@ def _grants(mesh: Mesh, settings: FunctionSettings) -> list[Grant]:
         *settings.grants,
         *trace_grants(mesh, settings.name),
         *use_key(mesh.kms_key, settings.grants, mesh.addresses),
+        *use_keys_of_buckets(settings.grants, mesh.addresses),
         *decrypt_variables(mesh.kms_key, mesh.addresses, settings.name),
         *(network_interfaces(mesh.addresses, settings.name) if mesh.vpc is not None and settings.in_vpc else []),
     ]

@@ -20,6 +20,7 @@ from asya_infra.commit_events import commit_pattern
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import MeshFunction, add_sweep, declared
 from asya_infra.constructs.roles import mesh_role
+from asya_infra.constructs.undelivered import undelivered_events
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.deployment_model import VpcSection
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -147,8 +148,7 @@ def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolic
         actor: the name of the heavy actor.
         access: the policy with the actor's `access`.
     """
-    code = mesh.addresses.objects_arn(mesh.asset_bucket, f"{mesh.asset_prefix}*")
-    grants = run_files(mesh.file, mesh.addresses, actor, code)
+    grants = run_files(mesh.file, mesh.addresses, actor, mesh.job_code)
     mesh_role(
         Construct(scope, "Job"), mesh, names.job_role(actor), "emr-serverless.amazonaws.com", grants, managed=[access]
     )
@@ -179,7 +179,6 @@ def run_name_prefix(namespace: str) -> str:
 
 def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
     """Add the rule for the job runs of an application."""
-    completion = mesh.addresses.queue_arn(names.COMPLETION)
     events.CfnRule(
         scope,
         "RunEvents",
@@ -194,7 +193,7 @@ def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
                 "jobRunName": [{"prefix": run_name_prefix(mesh.namespace)}],
             },
         },
-        targets=[events.CfnRule.TargetProperty(id="completion", arn=completion)],
+        targets=[_completion(mesh)],
     )
 
 
@@ -206,7 +205,16 @@ def commit_events(scope: Construct, mesh: Mesh) -> None:
         name=commit_rule_name(mesh.namespace),
         description=f"Commits of resident job runs of the mesh {mesh.namespace}",
         event_pattern=commit_pattern(mesh.addresses.bucket, lingering_actors(mesh.table)),
-        targets=[events.CfnRule.TargetProperty(id="completion", arn=mesh.addresses.queue_arn(names.COMPLETION))],
+        targets=[_completion(mesh)],
+    )
+
+
+def _completion(mesh: Mesh) -> events.CfnRule.TargetProperty:
+    """Return the queue of the completion as the target of a rule."""
+    return events.CfnRule.TargetProperty(
+        id="completion",
+        arn=mesh.addresses.queue_arn(names.COMPLETION),
+        dead_letter_config=undelivered_events(mesh),
     )
 
 

@@ -15,6 +15,7 @@ from asya.protocol import names
 from asya_infra.build.functions import build_gateway
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import MeshFunction, declared
+from asya_infra.constructs.undelivered import undelivered_events
 from asya_infra.mesh import Mesh
 from asya_infra.trigger_sources import CREATED, DEFAULT_BUS, bucket_filters, rule_patterns, trigger_rules
 
@@ -71,6 +72,7 @@ def event_rules(scope: Construct, mesh: Mesh, function: Construct) -> None:
                 events.CfnRule.TargetProperty(
                     id="triggers",
                     arn=mesh.addresses.queue_arn(names.TRIGGERS),
+                    dead_letter_config=undelivered_events(mesh),
                     input_transformer=events.CfnRule.InputTransformerProperty(input_template=rule.template),
                 )
             ],

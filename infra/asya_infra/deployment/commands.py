@@ -20,6 +20,12 @@ from asya_infra.deployment.applications import (
 from asya_infra.deployment.contract_changes import Locate, by_key, contract_changes, summary
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption
+from asya_infra.deployment.protection import (
+    protect_tables,
+    protected_stacks,
+    unprotect_failed_stacks,
+    unprotect_stacks,
+)
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
 _STOPS = 3  # a run that starts between the last look and the stop is rare, and a second one is rarer
@@ -69,6 +75,7 @@ class Deployment:
             raise DeploymentError("\n".join(map(str, problems)))
         deployed = self._deployed_templates()
         self._check_contracts(deployed)
+        unprotect_failed_stacks(self.session, self.assembly.templates)
         with self._deletable_queues():
             approval = () if self.asks else ("--require-approval", "never")
             with self._stopped(application_changes(deployed, self.assembly.templates)):
@@ -84,22 +91,37 @@ class Deployment:
                     self.tell(
                         "somebody disabled the event source mapping of x-dispatch, so no job run starts; it stays disabled"
                     )
+        protect_tables(self.session, self.assembly.templates.values())
         self._tag(deployed.get(self.assembly.spark_stack, {}))
 
     def destroy(self) -> None:
-        """Destroy the mesh. Its application is stopped before.
+        """Destroy the mesh. Its application is stopped before, and protected stacks are released if the user agrees.
 
         Raises:
             DeploymentError: the deletion is refused or failed.
         """
         self._check_account()
         deployed = self._deployed_templates()
+        has_asked = self._unprotect()
         with self._stopped(application_changes(deployed, {})):
-            self._cdk("destroy", "--all", *(() if self.asks else ("--force",)))
+            self._cdk("destroy", "--all", *(("--force",) if has_asked or not self.asks else ()))
             if deployed_templates(self.session, [self.assembly.spark_stack]) and (
                 self.assembly.spark_stack not in self.assembly.templates
             ):
                 self._apps.delete_stack(self.assembly.spark_stack)
+
+    def _unprotect(self) -> bool:
+        """Release the stacks that are protected from termination. Return whether the user was asked."""
+        stacks = protected_stacks(self.session, self.assembly.templates)
+        if not stacks:
+            return False
+        question = (
+            f"{', '.join(stacks)} are protected, because the mesh keeps its data. Destroy {self.assembly.namespace}?"
+        )
+        if self.asks and not self.confirm(question):
+            raise DeploymentError("nothing was destroyed")
+        unprotect_stacks(self.session, stacks)
+        return self.asks
 
     def _deployed_templates(self) -> dict[str, Template]:
         """Return the deployed templates of the mesh, also that of an application that the mesh no longer has."""

@@ -92,6 +92,8 @@ NOTIFICATIONS_OF_A_BUCKET: Final = Limit(
     100, "notifications of a bucket", "https://docs.aws.amazon.com/general/latest/gr/s3.html"
 )
 RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE, is_quota=True)
+# An account may ask for more, but CloudFormation fails without it.
+EVENT_PATTERN: Final = Limit(2_048, "characters of an event pattern", _EVENTBRIDGE)
 METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
 WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)
 ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH, is_quota=True)

@@ -133,6 +133,11 @@ def _application(application: Resource) -> Iterator[Violation]:
     yield from _over(application, runs, limits.CONCURRENT_RUNS, advice)
 
 
+def _rule(rule: Resource) -> Iterator[Violation]:
+    length = policy_length(rule.properties.get("EventPattern", {}))
+    yield from _over(rule, length, limits.EVENT_PATTERN, "Shorten the `event.pattern` of the trigger, or split it.")
+
+
 def _nothing(_: Resource) -> Iterator[Violation]:
     return iter(())
 
@@ -146,6 +151,7 @@ _CHECKS: Mapping[str, Callable[[Resource], Iterator[Violation]]] = {
     _BUCKET: _bucket,
     _DASHBOARD: _dashboard,
     _APPLICATION: _application,
+    _RULE: _rule,
 }
 
 

@@ -1,7 +1,7 @@
 """Permissions for the customer managed key of a mesh: those of its roles, and its policy for AWS services."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from asya.protocol import names
@@ -39,6 +39,42 @@ def use_key(key: str | None, grants: Iterable[Grant], addresses: Addresses) -> l
     ]
 
 
+def use_keys_of_buckets(grants: Iterable[Grant], addresses: Addresses) -> list[Grant]:
+    """Return the permissions for the keys of the buckets that the mesh does not own, for the objects that the grants allow.
+
+    The owner of a bucket chooses its key, which synthesis does not know. The bucket of `cdk bootstrap`, which has the code of
+    jobs, is always encrypted by KMS. A session policy must name these permissions even for the key `aws/s3`, which lets every
+    principal of its account use it. S3 names the object, or with a bucket key the bucket, in the encryption context. What a
+    role may do with an object stays with its `s3:` permissions.
+    """
+    own = addresses.objects_arn(addresses.bucket, "")
+    buckets: dict[str, set[str]] = defaultdict(set)
+    for grant in grants:
+        if grant.effect != "Allow":
+            continue
+        uses = {use for action in grant.actions if action.startswith("s3:") for use in _USES.get(action, ())}
+        for resource in grant.resources:
+            if not resource.startswith(own):
+                for use in uses:
+                    buckets[use].add(resource.partition("/")[0])
+    return [
+        Grant(
+            (use,),
+            (f"arn:{addresses.partition}:kms:*:*:key/*",),
+            reason="Only the owner of a bucket knows its key. The conditions name the buckets.",
+            conditions={
+                "StringLike": {
+                    "kms:EncryptionContext:aws:s3:arn": [
+                        arn for each in sorted(buckets[use]) for arn in (each, f"{each}/*")
+                    ],
+                    "kms:ViaService": f"s3.*.{addresses.url_suffix}",
+                }
+            },
+        )
+        for use in sorted(buckets)
+    ]
+
+
 def decrypt_variables(key: str | None, addresses: Addresses, function: str) -> list[Grant]:
     """Allow Lambda to decrypt the environment variables of a function with the function's role; nothing without a key."""
     if key is None:
@@ -68,7 +104,16 @@ def _is_encrypted(resource: str, addresses: Addresses) -> bool:
 
 
 def service_statements(
-    *, namespace: str, partition: str, region: str, account: str, suffix: str, events: bool, objects: bool = False
+    *,
+    namespace: str,
+    partition: str,
+    region: str,
+    account: str,
+    suffix: str,
+    events: bool,
+    topics: bool = False,
+    redrives: bool = False,
+    objects: bool = False,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each service that uses the key by itself, with its statement.
 
@@ -76,6 +121,8 @@ def service_statements(
         namespace: the namespace with its stage.
         suffix: the domain of service names, `amazonaws.com` outside of China.
         events: whether a rule of EventBridge sends to a queue or a topic.
+        topics: whether one sends to a topic.
+        redrives: whether SNS sends to a queue what it could not deliver.
         objects: whether the mesh's bucket notifies a queue.
     """
     groups = f"arn:{partition}:logs:{region}:{account}:log-group:/aws/*/asya-{namespace}-*"
@@ -85,10 +132,12 @@ def service_statements(
     if events:
         rule = f"arn:{partition}:events:{region}:{account}:rule"
         rules = [f"{rule}/asya-{namespace}-*", f"{rule}/*/asya-{namespace}-*"]
-        yield (
-            "events.amazonaws.com",
-            _statement("events.amazonaws.com", ("Decrypt", "GenerateDataKey"), {"ArnLike": {"aws:SourceArn": rules}}),
-        )
+        # SNS does not support conditions on the source for events to an encrypted topic. The topic names its rules.
+        condition: dict[str, Any] = {} if topics else {"ArnLike": {"aws:SourceArn": rules}}
+        yield "events.amazonaws.com", _statement("events.amazonaws.com", ("Decrypt", "GenerateDataKey"), condition)
+    if redrives:
+        # The form that AWS documents has no condition. The queue names the topics.
+        yield "sns.amazonaws.com", _statement("sns.amazonaws.com", ("Decrypt", "GenerateDataKey"), {})
     if objects:
         buckets = f"arn:{partition}:s3:::asya-{namespace}-*"
         condition = {"ArnLike": {"aws:SourceArn": buckets}, "StringEquals": {"aws:SourceAccount": account}}
@@ -101,15 +150,23 @@ def account_statement(*, partition: str, account: str) -> dict[str, Any]:
     return {"Effect": "Allow", "Principal": root, "Action": "kms:*", "Resource": "*"}
 
 
-def allowed_principals(policy: Mapping[str, Any]) -> frozenset[str]:
+SOURCE_KEYS = ("aws:sourceaccount", "aws:sourcearn", "aws:sourceorgid")
+"""The condition keys, in lower case, that SNS does not support for events of EventBridge to encrypted topics."""
+
+
+def allowed_principals(policy: Mapping[str, Any], *, without: Collection[str] = ()) -> frozenset[str]:
     """Return the services, accounts and roles that some statement of a key's policy allows something.
 
     Actions and conditions of a statement are not compared: there are many ways to write what is needed.
+
+    Args:
+        without: condition keys in lower case; a statement with one of them does not count.
     """
     statements = policy.get("Statement", [])
     allowed: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:
-        if statement.get("Effect") != "Allow":
+        keys = {key.lower() for operands in statement.get("Condition", {}).values() for key in operands}
+        if statement.get("Effect") != "Allow" or keys & set(without):
             continue
         principal = statement.get("Principal", {})
         values = principal.values() if isinstance(principal, dict) else [principal]
@@ -124,5 +181,5 @@ def _statement(service: str, actions: tuple[str, ...], condition: dict[str, Any]
         "Principal": {"Service": service},
         "Action": [f"kms:{action}" for action in actions],
         "Resource": "*",
-        "Condition": condition,
+        **({"Condition": condition} if condition else {}),
     }

@@ -17,20 +17,22 @@ from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.table import section_of
 from asya_infra.permissions.access import access_grants, catalog_grants, folder_grants
-from asya_infra.permissions.encryption import use_key
+from asya_infra.permissions.encryption import use_key, use_keys_of_buckets
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.needs import secret_grants
 
 
-def run_access(mesh: MeshFile, addresses: Addresses, actor: str, key: str | None = None) -> list[Grant]:
-    """Return what the job runs of an actor may do beside their own files: scratch, catalog, `access`, `secrets`, the key.
+def run_access(mesh: MeshFile, addresses: Addresses, actor: str, code: str, key: str | None = None) -> list[Grant]:
+    """Return what the job runs of an actor may do beside their own files: scratch, catalog, `access`, `secrets`, the keys.
 
-    The access policy belongs to the role and to the session of each run, so these take nothing of the session policy.
+    The access policy belongs to the role and to the session of each run, so these take nothing of the session policy. The keys
+    are those of all objects that a run reaches, its code included.
 
     Args:
         mesh: the mesh file.
         addresses: the addresses of the mesh.
         actor: the name of the heavy actor.
+        code: a pattern for the objects with the code of job runs.
         key: the ARN of the customer managed key; None without one.
     """
     section = section_of(mesh, actor)
@@ -39,7 +41,8 @@ def run_access(mesh: MeshFile, addresses: Addresses, actor: str, key: str | None
     has_catalog = section.spark is not None and section.spark.catalog == "glue"
     catalog = catalog_grants(addresses) if has_catalog else []
     grants = [*scratch(addresses, actor), *catalog, *access, *secrets]
-    return [*grants, *use_key(key, grants, addresses)]
+    objects = [*grants, *run_files(mesh, addresses, actor, code)]
+    return [*grants, *use_key(key, grants, addresses), *use_keys_of_buckets(objects, addresses)]
 
 
 def run_files(mesh: MeshFile, addresses: Addresses, actor: str, code: str) -> list[Grant]:

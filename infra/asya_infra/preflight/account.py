@@ -81,12 +81,27 @@ class CustomerKey:
         state: the state of KMS, such as `Enabled` or `PendingDeletion`.
         usage, spec: `ENCRYPT_DECRYPT` and `SYMMETRIC_DEFAULT` for a key that encrypts data.
         principals: the services, accounts and roles that its policy allows something.
+        unsourced: those of them that it allows something without a condition on the source of an event.
     """
 
     state: str
     usage: str
     spec: str
     principals: frozenset[str] | Unknown
+    unsourced: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class CodeKey:
+    """The key of the bucket of `cdk bootstrap`, which has the code of jobs.
+
+    Attributes:
+        arn: the ARN of a customer managed key; None for the key `aws/s3`, and without KMS.
+        principals: the services, accounts and roles that the policy of the customer managed key allows something.
+    """
+
+    arn: str | None = None
+    principals: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +112,7 @@ class Account:
         bootstrap_version: None without `cdk bootstrap`.
         spark_vcpu: the quota of EMR Serverless, in vCPU at once.
         stacks: the deployed stacks of the mesh by their names.
+        code_key: the key of the code of jobs; None if the mesh has no jobs.
         kms_key: None if the mesh has no customer managed key, or it does not exist.
         existing: those of the demanded resources that exist, by kind.
         event_buckets: whether each bucket of a trigger sends events to EventBridge; None for one that does not exist.
@@ -109,6 +125,7 @@ class Account:
     spark_vcpu: int | Unknown
     iam: IamUsage | Unknown
     stacks: Mapping[str, DeployedStack] | Unknown
+    code_key: CodeKey | Unknown | None = None
     kms_key: CustomerKey | Unknown | None = None
     existing: Mapping[str, frozenset[NamedResource] | Unknown] = field(default_factory=dict)
     event_buckets: Mapping[str, bool | Unknown | None] = field(default_factory=dict)

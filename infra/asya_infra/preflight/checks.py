@@ -33,6 +33,7 @@ class Finding:
 
 
 _KEY = "KMS key"
+_EVENTS = "events.amazonaws.com"
 _GUIDE = "docs/how-to/encrypt-with-your-key.md"
 _STATES = {
     "Disabled": "enable it with `aws kms enable-key`",
@@ -61,7 +62,7 @@ def check_key(demand: Demand, account: Account) -> Iterator[Finding]:
             "warning", _KEY, f"cannot read its policy ({reason}); allow {action}, or compare it with {_GUIDE}"
         )
         return
-    findings = list(_policy(arn, key.principals, demand, account))
+    findings = list(_policy(arn, key.principals, key.unsourced, demand, account))
     yield from findings or [Finding("ok", _KEY, f"{arn} is enabled, and its policy allows the services of the mesh")]
 
 
@@ -81,7 +82,9 @@ def _metadata(arn: str, key: CustomerKey | None) -> Iterator[str]:
         yield f"it is for {key.usage} with {key.spec}; use a symmetric key that encrypts and decrypts"
 
 
-def _policy(arn: str, principals: frozenset[str], demand: Demand, account: Account) -> Iterator[Finding]:
+def _policy(
+    arn: str, principals: frozenset[str], unsourced: frozenset[str], demand: Demand, account: Account
+) -> Iterator[Finding]:
     partition, owner = arn.split(":")[1], account.identity.account
     statements = service_statements(
         namespace=demand.namespace,
@@ -90,12 +93,21 @@ def _policy(arn: str, principals: frozenset[str], demand: Demand, account: Accou
         account=owner,
         suffix="amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com",
         events=demand.sends_events,
+        topics=demand.sends_to_topics,
+        redrives=demand.redrives,
         objects=demand.sends_objects,
     )
     for service, statement in statements:
-        if service not in principals and "*" not in principals:
-            text = json.dumps(statement)
+        text = json.dumps(statement)
+        if not {service, "*"} & principals:
             yield Finding("problem", _KEY, f"its policy does not allow {service}. Add the statement {text} ({_GUIDE})")
+        elif service == _EVENTS and demand.sends_to_topics and not {service, "*"} & unsourced:
+            yield Finding(
+                "problem",
+                _KEY,
+                f"its policy allows {service} only with a condition on the source, which SNS does not support for encrypted "
+                f"topics: paused tasks would notify nobody. Add the statement {text} ({_GUIDE})",
+            )
     root = account_statement(partition=partition, account=owner)["Principal"]["AWS"]
     if not {root, owner, "*"} & principals:
         yield Finding(
@@ -104,6 +116,48 @@ def _policy(arn: str, principals: frozenset[str], demand: Demand, account: Accou
             f"its policy does not let the IAM policies of the account count ({root}), so it must name each role of the mesh: "
             f"{_GUIDE}",
         )
+
+
+_CODE = "code of jobs"
+
+
+def check_code_key(account: Account) -> Iterator[Finding]:
+    """Yield a finding about the key of the code of jobs; nothing without jobs."""
+    key = account.code_key
+    if key is None:
+        return
+    if isinstance(key, Unknown):
+        yield _unknown(_CODE, "the encryption of the bucket of `cdk bootstrap`", key)
+        return
+    owner = account.identity.account
+    if key.arn is None or any(each in {"*", owner} or each.endswith(f":{owner}:root") for each in key.principals):
+        name = key.arn or "the key of AWS"
+        yield Finding("ok", _CODE, f"{name} encrypts the bucket of `cdk bootstrap`; job runs may use it for their code")
+        return
+    yield Finding(
+        "problem",
+        _CODE,
+        f"{key.arn} encrypts the bucket of `cdk bootstrap`, and its policy does not let the IAM policies of the account count, so "
+        f"no job run could read its code. Add the statement {json.dumps(_code_statement(account))} to its policy",
+    )
+
+
+def _code_statement(account: Account) -> dict[str, object]:
+    """Return the statement that lets the principals of an account use a key through S3, as `cdk bootstrap` writes it."""
+    identity = account.identity
+    condition = {
+        "StringEquals": {
+            "kms:CallerAccount": identity.account,
+            "kms:ViaService": f"s3.{identity.region}.amazonaws.com",
+        }
+    }
+    return {
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+        "Resource": "*",
+        "Condition": condition,
+    }
 
 
 _TRIGGERS = "triggers"
@@ -189,6 +243,7 @@ def check(demand: Demand, account: Account) -> list[Finding]:
         *_in_flight(demand),
         *_spark(demand, account.spark_vcpu),
         *_iam(demand, account),
+        *check_code_key(account),
         *check_key(demand, account),
         *check_triggers(demand, account),
     ]
@@ -232,7 +287,7 @@ def _bootstrap(demand: Demand, account: Account) -> Iterator[Finding]:
 
 def _qualifier(demand: Demand) -> str:
     """Return the options of `cdk bootstrap` for a mesh with a qualifier of its own."""
-    qualifier = demand.bootstrap_parameter.split("/")[2]
+    qualifier = demand.bootstrap_qualifier
     if qualifier == _DEFAULT_QUALIFIER:
         return ""
     return f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"

@@ -18,6 +18,8 @@ _NAMED: Mapping[str, tuple[Kind, str]] = {
 NAMED_KINDS: Mapping[str, Kind] = {resource: kind for resource, (kind, _) in _NAMED.items()}
 ROLE, MANAGED_POLICY = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy"
 
+_JOBS = "emr-serverless.amazonaws.com"
+
 # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
 _EXECUTIONS_PER_POLLER = 10
 
@@ -45,8 +47,11 @@ class Demand:
         in_flight: how many messages of a queue its function may handle at once, by queue.
         max_vcpu: the capacity of the mesh's own Spark application; None without one.
         roles, policies: the number of IAM roles and of managed policies.
+        runs_jobs: whether job runs read their code in the bucket of `cdk bootstrap`.
         kms_key: the customer managed key of the tables and of all other data; None without one.
         sends_events: whether EventBridge sends to queues or topics of the mesh.
+        sends_to_topics: whether EventBridge sends to topics of the mesh.
+        redrives: whether SNS sends to a queue of the mesh what it could not deliver.
         sends_objects: whether S3 sends to a queue of the mesh.
         event_buckets: the buckets of others whose events start tasks.
         event_buses: the event buses that have rules of the mesh, without the default one.
@@ -66,12 +71,20 @@ class Demand:
     max_vcpu: int | None = None
     roles: int = 0
     policies: int = 0
+    runs_jobs: bool = False
     kms_key: str | None = None
     sends_events: bool = False
+    sends_to_topics: bool = False
+    redrives: bool = False
     sends_objects: bool = False
     event_buckets: tuple[str, ...] = ()
     event_buses: tuple[str, ...] = ()
     resources: tuple[NamedResource, ...] = ()
+
+    @property
+    def bootstrap_qualifier(self) -> str:
+        """The qualifier of `cdk bootstrap`, which the names of its resources contain."""
+        return self.bootstrap_parameter.split("/")[2]
 
     def named(self, account: str, region: str) -> frozenset[NamedResource]:
         """Return the resources with their names in an account and region."""
@@ -116,6 +129,7 @@ def demand_of(assembly: Assembly) -> Demand:
         ),
         roles=len(list(_of(resources, ROLE))),
         policies=len(list(_of(resources, MANAGED_POLICY))),
+        runs_jobs=any(_JOBS in str(each.get("AssumeRolePolicyDocument")) for each in _of(resources, ROLE)),
         kms_key=next(
             (
                 key
@@ -130,6 +144,10 @@ def demand_of(assembly: Assembly) -> Demand:
             for each in _of(resources, "AWS::Events::Rule")
             for target in each.get("Targets", [])
         ),
+        sends_to_topics=any(
+            "Ref" in target["Arn"] for each in _of(resources, "AWS::Events::Rule") for target in each.get("Targets", [])
+        ),
+        redrives=any("RedrivePolicy" in each for each in _of(resources, "AWS::SNS::Subscription")),
         sends_objects=any(
             "QueueConfigurations" in each.get("NotificationConfiguration", {})
             for each in _of(resources, "AWS::S3::Bucket")

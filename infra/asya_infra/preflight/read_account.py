@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_infra.permissions.encryption import allowed_principals
+from asya_infra.permissions.encryption import SOURCE_KEYS, allowed_principals
 from asya_infra.preflight.account import (
     Account,
+    CodeKey,
     Concurrency,
     CustomerKey,
     DeployedStack,
@@ -22,6 +23,7 @@ from asya_infra.preflight.demand import MANAGED_POLICY, NAMED_KINDS, ROLE, Deman
 T = TypeVar("T")
 
 _LOGGING_SERVICES = ("lambda", "vendedlogs")
+_KEY_OF_S3 = "alias/aws/s3"
 _NOT_FOUND = frozenset({"404", "NoSuchBucket", "NotFound"})
 
 
@@ -51,6 +53,7 @@ def read_account(session: Any, demand: Demand, identity: Identity) -> Account:
             lambda: dict(_stacks(session, demand)),
             "cloudformation:DescribeStacks and cloudformation:ListStackResources",
         ),
+        code_key=_code_key(session, demand, identity) if demand.runs_jobs else None,
         kms_key=None if demand.kms_key is None else _customer_key(session, demand.kms_key),
         existing={
             "table": _existing(named, lambda: _tables(session), "dynamodb:ListTables"),
@@ -121,11 +124,35 @@ def _customer_key(session: Any, arn: str) -> CustomerKey | Unknown | None:
         return None
     except (ClientError, BotoCoreError) as error:
         return Unknown(str(error), "kms:DescribeKey")
-    principals = _read(
-        lambda: allowed_principals(json.loads(kms.get_key_policy(KeyId=arn, PolicyName="default")["Policy"])),
+    kind = (metadata["KeyState"], metadata["KeyUsage"], metadata["KeySpec"])
+    policy = _read(
+        lambda: json.loads(kms.get_key_policy(KeyId=arn, PolicyName="default")["Policy"]), "kms:GetKeyPolicy"
+    )
+    if isinstance(policy, Unknown):
+        return CustomerKey(*kind, policy)
+    return CustomerKey(*kind, allowed_principals(policy), allowed_principals(policy, without=SOURCE_KEYS))
+
+
+def _code_key(session: Any, demand: Demand, identity: Identity) -> CodeKey | Unknown:
+    bucket = f"cdk-{demand.bootstrap_qualifier}-assets-{identity.account}-{identity.region}"
+
+    def default_key() -> str:
+        answer = session.client("s3").get_bucket_encryption(Bucket=bucket)
+        [rule] = answer["ServerSideEncryptionConfiguration"]["Rules"]
+        return str(rule["ApplyServerSideEncryptionByDefault"].get("KMSMasterKeyID", ""))
+
+    key = _read(default_key, "s3:GetEncryptionConfiguration")
+    if isinstance(key, Unknown) or not key or key.endswith(_KEY_OF_S3):
+        return key if isinstance(key, Unknown) else CodeKey()
+    metadata = _read(lambda: session.client("kms").describe_key(KeyId=key)["KeyMetadata"], "kms:DescribeKey")
+    if isinstance(metadata, Unknown) or metadata["KeyManager"] == "AWS":
+        return metadata if isinstance(metadata, Unknown) else CodeKey()
+    arn = metadata["Arn"]
+    policy = _read(
+        lambda: json.loads(session.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"]),
         "kms:GetKeyPolicy",
     )
-    return CustomerKey(metadata["KeyState"], metadata["KeyUsage"], metadata["KeySpec"], principals)
+    return policy if isinstance(policy, Unknown) else CodeKey(arn, allowed_principals(policy))
 
 
 def _sends_events(session: Any, bucket: str) -> bool | Unknown | None:

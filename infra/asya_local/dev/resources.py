@@ -133,7 +133,8 @@ class Resources:
     def _create_job_role(self, mesh: Deployment, actor: str) -> None:
         addresses = mesh.addresses
         arn = addresses.access_policy_prefix + names.access_policy_name(mesh.loaded.namespace, actor)
-        policy = json.dumps(document(run_access(mesh.loaded.mesh, addresses, actor)))
+        code = addresses.objects_arn(CODE_BUCKET, "*")
+        policy = json.dumps(document(run_access(mesh.loaded.mesh, addresses, actor, code)))
         try:
             self._iam.create_policy(PolicyName=addresses.access_policy_name(actor), PolicyDocument=policy)
         except self._iam.exceptions.EntityAlreadyExistsException:
@@ -141,7 +142,7 @@ class Resources:
         role = names.role_name(mesh.loaded.namespace, names.job_role(actor), REGION)
         with suppress(self._iam.exceptions.EntityAlreadyExistsException):
             self._iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(_TRUST))
-        files = run_files(mesh.loaded.mesh, addresses, actor, addresses.objects_arn(CODE_BUCKET, "*"))
+        files = run_files(mesh.loaded.mesh, addresses, actor, code)
         self._iam.put_role_policy(RoleName=role, PolicyName="permissions", PolicyDocument=json.dumps(document(files)))
         self._iam.attach_role_policy(RoleName=role, PolicyArn=arn)
 

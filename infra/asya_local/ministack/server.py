@@ -24,6 +24,8 @@ Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamo
 Keys: AWS knows the partition keys that a request of DynamoDB names (`dynamodb:LeadingKeys`), and judges each item of a transaction
 by its own. MiniStack does not.
 
+Keys of buckets: `bucket_keys.py` refuses objects whose KMS key the caller may not use. MiniStack asks for no key.
+
 Senders: `sender_ids.py` names the senders of messages.
 
 Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the cloud's secret.
@@ -59,6 +61,7 @@ import ministack.app as front
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
+from ministack.core.responses import get_account_id
 from ministack.core.router import detect_service
 from ministack.core.sigv4 import decode_header_value
 from ministack.services import apigateway, dynamodb, iam, lambda_svc, s3, sqs, sts
@@ -222,11 +225,21 @@ def dynamodb_transaction_checks(action: str, body: bytes, region: str, account: 
 
 
 def enforce(*request: Any, **more: Any) -> Any:
-    """Return the refusal of a request, or None. Conditions see the partition key of each item of a transaction."""
+    """Return the refusal of a request, or None. Conditions see the partition key of each item of a transaction.
+
+    Who may reach an object must be able to use the key of its bucket, too.
+    """
     arn = more.get("resource_arn")
     if isinstance(arn, _ArnOfItem) and arn.leading:
         more["service_context"] = {**more["service_context"], "dynamodb:LeadingKeys": arn.leading}
-    return _enforce(*request, **more)
+    refusal = _enforce(*request, **more)
+    if refusal is not None or arn is None:
+        return refusal
+    access_key, action, service, region = request
+    if service != "s3":
+        return None
+    call = bucket_keys["ObjectCall"](access_key or "", get_account_id(), region, action, arn)
+    return bucket_keys["BucketKeys"](iam_evaluator, s3, _enforce).refused(call)
 
 
 def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
@@ -452,6 +465,7 @@ def _module(name: str) -> dict[str, Any]:
 
 
 snapshot = _module("snapshot")
+bucket_keys = _module("bucket_keys")
 
 
 def main() -> None:

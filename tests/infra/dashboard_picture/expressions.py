@@ -1,6 +1,6 @@
 """Evaluates the metrics of a dashboard over a recording, as CloudWatch does over its metrics.
 
-It knows the forms that the dashboards of a mesh use: metrics, SEARCH, and SUM, MAX or SORT of a SEARCH.
+It knows the forms that the dashboards of a mesh use: metrics, SEARCH, SUM, MAX or SORT of a SEARCH, and MAX or SORT of metrics.
 """
 
 import math
@@ -43,11 +43,17 @@ def lines_of(metric: list[Any], recording: Recording, *, whole: bool = False) ->
         ValueError: the expression has an unknown form.
     """
     if len(metric) > 1:
+        if metric[-1].get("visible") is False:
+            return []
         namespace, name, *dimensions, options = metric
         pairs = dict(zip(dimensions[::2], dimensions[1::2], strict=True))
         matches = [each for each in recording.series if namespace == METRICS_NAMESPACE and _is(each, name, pairs)]
         return [Line(options["label"], _points(matches, options["stat"], whole=whole))]
     (options,) = metric
+    if listed := re.match(r"(SORT|MAX)\(\[", options["expression"]):
+        return (
+            [] if listed[1] == "SORT" else [Line(options["label"], {})]
+        )  # of queues or functions, which have no values here
     form = _FORM.fullmatch(options["expression"])
     if form is None:
         raise ValueError(f"unknown form of an expression: {options['expression']}")

@@ -29,6 +29,7 @@ PERMISSIONS = {
     "service-quotas:GetServiceQuota": "servicequotas:GetServiceQuota",
     "service-quotas:GetAWSDefaultServiceQuota": "servicequotas:GetAWSDefaultServiceQuota",
     "s3:HeadBucket": "s3:ListBucket",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
     "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
 }
 WAITERS = {"stack_delete_complete": "cloudformation:DescribeStacks"}

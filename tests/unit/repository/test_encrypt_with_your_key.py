@@ -23,6 +23,8 @@ def test_the_policy_of_the_key_is_that_of_the_doctor() -> None:
         account="123456789012",
         suffix="amazonaws.com",
         events=True,
+        topics=True,
+        redrives=True,
         objects=True,
     )
     account = account_statement(partition="aws", account="123456789012")

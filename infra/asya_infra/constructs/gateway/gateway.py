@@ -70,6 +70,9 @@ class Gateway(Construct):
         self.api_id = api.api_id
         # Stacks of earlier versions import it until they are deployed, which is after this one.
         Stack.of(self).export_value(api.api_id)
+        # Only pause actors with links import it. CloudFormation cannot remove an export while a deployed stack imports it, so
+        # every mesh has it.
+        Stack.of(self).export_value(self.key.key_arn)
         self.address = GatewayAddress(api.api_endpoint, self.key.key_arn)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt

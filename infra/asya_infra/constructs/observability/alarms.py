@@ -1,6 +1,5 @@
 """CloudWatch alarms of a mesh, the alarm of each dead-letter queue, and the topic with its receivers."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +9,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.constructs.encryption import encrypted_topic
+from asya_infra.constructs.encryption import encrypted_topic, subscription_id
+from asya_infra.constructs.undelivered import undelivered_notifications
 from asya_infra.mesh import Mesh
 
 PERIOD = 300
@@ -166,9 +166,12 @@ def _topic(scope: Construct, mesh: Mesh) -> sns.Topic:
         **dict.fromkeys(mesh.file.notify.https, "https"),
     }
     for endpoint, protocol in receivers.items():
-        # A number in the id would shift with each removed receiver, and the others would have to confirm again.
-        digest = hashlib.sha256(endpoint.encode()).hexdigest()[:8]
         sns.CfnSubscription(
-            construct, f"Subscription{digest}", topic_arn=topic.topic_arn, protocol=protocol, endpoint=endpoint
+            construct,
+            subscription_id(endpoint),
+            topic_arn=topic.topic_arn,
+            protocol=protocol,
+            endpoint=endpoint,
+            redrive_policy=undelivered_notifications(mesh),
         )
     return topic

@@ -5,10 +5,10 @@ from itertools import groupby
 from typing import Literal
 
 from asya import registry
-from asya.monitoring import Graph, Line, Of
+from asya.monitoring import Graph, Line, Metric, Of
 from asya.protocol import names
 from asya_infra.constructs.observability import widgets
-from asya_infra.constructs.observability.series import actor_of, own_metric, source
+from asya_infra.constructs.observability.series import actor_of, members, own_metric, source
 from asya_infra.constructs.observability.widgets import WIDTH, Page, Search, Widget
 from asya_infra.mesh import Mesh
 
@@ -45,7 +45,9 @@ def _line(mesh: Mesh, line: Line) -> widgets.Line:
         return widgets.Line(
             metric=(one.namespace, one.metric, *dimensions), statistic=line.statistic, label=line.label or line.metric
         )
-    search = _search(mesh, line)
+    if metric is None:
+        return _listed(mesh, line)
+    search = _search(mesh, line, metric)
     expression = str(search)
     if line.drawn == "top":
         expression = search.top()
@@ -54,23 +56,29 @@ def _line(mesh: Mesh, line: Line) -> widgets.Line:
     return widgets.Line(expression=expression, label=line.label or _label(search, line.of))
 
 
-def _search(mesh: Mesh, line: Line) -> Search:
-    metric = own_metric(mesh, line.metric)
-    schema: tuple[str, ...]
-    terms: tuple[str, ...]
-    if metric is not None:
-        split = [metric.split] if metric.split is not None else []
-        schema = (names.METRICS_NAMESPACE, "namespace", "actor", *split)
-        values = [_any_of(metric.split, line.values)] if metric.split is not None and line.values else []
-        terms = (f'namespace="{mesh.namespace}"', *_actors(mesh, line.of), *values)
-    elif line.of is Of.QUEUES:
-        schema = ("AWS/SQS", "QueueName")
-        terms = (f"QueueName={names.queue_name(mesh.namespace, '')}", "NOT QueueName=dlq")
-    elif line.of is Of.FUNCTIONS:
-        schema, terms = ("AWS/Lambda", "FunctionName"), (f"FunctionName=asya-{mesh.namespace}-",)
-    else:
-        raise ValueError(f"the metric {line.metric!r} of AWS cannot be found for {line.of}")
-    return Search(schema=schema, metric=line.metric, terms=terms, statistic=line.statistic, period=line.period)
+def _listed(mesh: Mesh, line: Line) -> widgets.Line:
+    """Return the line of a metric of all queues or functions, each by its name."""
+    sources = [source(mesh, line, each) for each in members(mesh, line.of)]
+    [dimension] = sources[0].dimensions
+    return widgets.Line(
+        expression="SORT({listed}, MAX, DESC, 10)" if line.drawn == "top" else f"{line.drawn}({{listed}})",
+        label=line.label or f"${{PROP('Dim.{dimension}')}}",
+        statistic=line.statistic,
+        listed=tuple((each.namespace, each.metric, dimension, each.dimensions[dimension]) for each in sources),
+        period=line.period,
+    )
+
+
+def _search(mesh: Mesh, line: Line, metric: Metric) -> Search:
+    split = [metric.split] if metric.split is not None else []
+    values = [_any_of(metric.split, line.values)] if metric.split is not None and line.values else []
+    return Search(
+        schema=(names.METRICS_NAMESPACE, "namespace", "actor", *split),
+        metric=line.metric,
+        terms=(f'namespace="{mesh.namespace}"', *_actors(mesh, line.of), *values),
+        statistic=line.statistic,
+        period=line.period,
+    )
 
 
 def _actors(mesh: Mesh, of: str | Of) -> tuple[str, ...]:

@@ -59,18 +59,20 @@ def members(mesh: Mesh, of: str | Of) -> list[str]:
     """Return the actors or functions that a series is about, each by itself.
 
     Raises:
-        ValueError: An alarm cannot tell them.
+        ValueError: Only a search can tell them.
     """
     match of:
         case Of.QUEUES:
             return queue_actors(mesh.table)
+        case Of.FUNCTIONS:
+            return functions(mesh)
         case Of.UNQUEUED:
             return unqueued_functions(mesh)
         case Of.SWEEPS:
             return list(registry.sweeps_of(mesh.table))
         case str():
             return [of]
-    raise ValueError(f"an alarm cannot read a series of {of.value}; QUEUES, UNQUEUED and SWEEPS have members")
+    raise ValueError(f"nothing can list a series of {of.value}; QUEUES, FUNCTIONS, UNQUEUED and SWEEPS have members")
 
 
 def queue_actors(mesh: MeshTable) -> list[str]:
@@ -82,14 +84,24 @@ def queue_actors(mesh: MeshTable) -> list[str]:
     return sorted((*mesh.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))
 
 
+def functions(mesh: Mesh) -> list[str]:
+    """Return the names of all functions, sorted; those of the mesh's own come last."""
+    own = [each.name for each in registry.functions_of(mesh.table)]
+    all_names = {*mesh.table.actors, *own, *_live(mesh)}
+    return sorted(all_names, key=lambda name: (names.is_reserved(name), name))
+
+
+def _live(mesh: Mesh) -> list[str]:
+    return [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
+
+
 def unqueued_functions(mesh: Mesh) -> list[str]:
     """Return the functions without a queue: a message does not come again after their errors.
 
     x-roles is none of them: its failure fails the deployment that called it. Nor are functions that only read: an operator sees
     their failure.
     """
-    live = [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
     callers = [(each.name, each.called_by) for each in registry.functions_of(mesh.table)]
     calls = [name for name, caller in callers if isinstance(caller, Requests) and caller.changes]
     changes = [name for name, caller in callers if isinstance(caller, TableChanges)]
-    return [*calls, *live, *changes, *registry.sweeps_of(mesh.table)]
+    return [*calls, *_live(mesh), *changes, *registry.sweeps_of(mesh.table)]

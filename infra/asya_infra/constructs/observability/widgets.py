@@ -1,8 +1,8 @@
 """Widgets of CloudWatch dashboards as data, and their places on the grid.
 
-A SEARCH finds the metrics of all actors when the dashboard is shown, so its size does not depend on their number. Exact terms have
-quotes. A term without quotes matches a part: the queues and functions of a mesh share a prefix, and a mesh whose namespace begins
-with that of another one is shown on both dashboards.
+A SEARCH finds the metrics of all actors when the dashboard is shown, so its size does not depend on their number. The dimension
+`namespace` makes it exact. Metrics of queues and functions have no such dimension, and a prefix is also in the names of other
+stages. So they are listed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,15 +20,19 @@ class Line:
 
     Attributes:
         metric: namespace, name, then names and values of dimensions; empty for an expression.
-        expression: metric math.
+        expression: metric math. `{listed}` is the array of the listed metrics.
         label: the text in the legend; dynamic labels such as `${PROP('Dim.actor')}` are allowed.
         statistic: the statistic of a metric.
+        listed: the metrics that the expression reads, in the form of `metric`. They are not drawn themselves.
+        period: the period in seconds of the listed metrics.
     """
 
     metric: tuple[str, ...] = ()
     expression: str = ""
     label: str = ""
     statistic: str = "Sum"
+    listed: tuple[tuple[str, ...], ...] = ()
+    period: int = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +140,11 @@ def _metrics(lines: Iterable[Line]) -> list[list[Any]]:
     for index, line in enumerate(lines):
         label = {"label": line.label} if line.label else {}
         if line.expression:
-            metrics.append([{"expression": line.expression, "id": f"e{index}", **label}])
+            ids = [f"e{index}m{number}" for number, _ in enumerate(line.listed)]
+            expression = line.expression.replace("{listed}", f"[{', '.join(ids)}]")
+            metrics.append([{"expression": expression, "id": f"e{index}", **label}])
+            hidden = {"stat": line.statistic, "period": line.period, "visible": False}
+            metrics += [[*metric, {"id": name, **hidden}] for name, metric in zip(ids, line.listed, strict=True)]
         else:
             metrics.append([*line.metric, {"stat": line.statistic, **label}])
     return metrics

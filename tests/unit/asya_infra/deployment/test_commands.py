@@ -39,6 +39,8 @@ class Account:
         self.code = 0
         self.is_paused = self.stays_paused = self.is_stuck = self.is_disabled = False
         self.problems: list[str] = []
+        self.protected: list[str] = []
+        self.protections: list[str] = []
         self.error: Exception | None = None
         monkeypatch.setattr(
             commands,
@@ -48,6 +50,10 @@ class Account:
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
         monkeypatch.setattr(commands, "protect_queues", lambda *_: self.steps.append("let queues go"))
         monkeypatch.setattr(commands, "protect_all_queues", self._protect)
+        monkeypatch.setattr(commands, "protect_tables", lambda *_: self.protections.append("protect tables"))
+        monkeypatch.setattr(commands, "unprotect_failed_stacks", lambda *_: self.protections.append("release failed"))
+        monkeypatch.setattr(commands, "protected_stacks", lambda *_: self.protected)
+        monkeypatch.setattr(commands, "unprotect_stacks", lambda _, names: self.steps.append(f"release {names}"))
 
     def deployment(self, templates: dict[str, Any], **more: Any) -> Deployment:
         made = Deployment(
@@ -356,3 +362,42 @@ def test_credentials_of_another_account_are_refused_before_anything_changes(
     ):
         action(there)
     assert account.steps == []
+
+
+def test_tables_are_protected_after_a_deployment_and_stacks_that_never_were_released_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = Account(monkeypatch)
+    account.code = 1
+    with pytest.raises(DeploymentError):
+        account.deployment({}).deploy()
+    assert account.protections == ["release failed"]
+    account.code = 0
+    account.deployment({}).deploy()
+    assert account.protections == ["release failed"] * 2 + ["protect tables"]
+
+
+def test_destroy_releases_protected_stacks_only_after_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.protected = [STATE]
+    questions: list[str] = []
+
+    def answer(value: bool) -> dict[str, Any]:
+        return {"asks": True, "confirm": lambda question: bool(questions.append(question)) or value}
+
+    with pytest.raises(DeploymentError, match="nothing was destroyed"):
+        account.deployment({}, **answer(False)).destroy()
+    assert account.steps == []
+    account.deployment({}, **answer(True)).destroy()
+    assert questions == [f"{STATE} are protected, because the mesh keeps its data. Destroy shop?"] * 2
+    # `cdk destroy` does not ask again.
+    assert account.steps == [f"release ['{STATE}']", "cdk destroy --all --force --app cdk.out"]
+    account.steps.clear()
+    account.deployment({}).destroy()
+    assert account.steps == [f"release ['{STATE}']", "cdk destroy --all --force --app cdk.out"]
+
+
+def test_destroy_of_a_mesh_without_protection_lets_the_cdk_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.deployment({}, asks=True).destroy()
+    assert account.steps == ["cdk destroy --all --app cdk.out"]

@@ -189,3 +189,12 @@ def test_the_quotas_of_an_account_are_counted_over_all_stacks() -> None:
     stack = {"Resources": {f"r{number}": resource("AWS::Events::Rule") for number in range(151)}}
     (violation,) = check_files(A=file(stack), B=file(stack))
     assert str(violation).startswith("the mesh: 302 rules of an event bus; at most 300.")
+
+
+def test_an_event_pattern_has_2048_characters() -> None:
+    pattern = {"source": ["shop"], "detail": {"order": ["x" * 2_005]}}
+    assert len(json.dumps(pattern, separators=(",", ":"))) == 2_048
+    assert violations(resource("AWS::Events::Rule", EventPattern=pattern)) == []
+    pattern["detail"]["order"].append("")
+    (violation,) = violations(resource("AWS::Events::Rule", EventPattern=pattern))
+    assert "2,051 characters of an event pattern; at most 2,048" in violation

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asya_infra.assembly import Assembly
-from asya_infra.preflight.demand import NamedResource, demand_of
+from asya_infra.preflight.demand import Demand, NamedResource, demand_of
 
 STATE: dict[str, Any] = {
     "Resources": {
@@ -109,6 +109,22 @@ def test_rules_send_events_to_queues_and_topics_not_to_functions() -> None:
         rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [{"Id": "a", "Arn": target}]}}
         templates = {"Asya-shop-state": {"Resources": {"Rule": rule}}}
         assert demand_of(replace(ASSEMBLY, templates=templates)).sends_events is expected
+
+
+def test_topics_subscriptions_and_job_roles_need_keys() -> None:
+    def of(kind: str, **properties: Any) -> Demand:
+        templates = {"Asya-shop-state": {"Resources": {"R": {"Type": kind, "Properties": properties}}}}
+        return demand_of(replace(ASSEMBLY, templates=templates))
+
+    assert of("AWS::Events::Rule", Targets=[{"Id": "a", "Arn": {"Ref": "Topic"}}]).sends_to_topics
+    assert not of("AWS::Events::Rule", Targets=[{"Id": "a", "Arn": {"Fn::Join": ["", ["arn"]]}}]).sends_to_topics
+    assert of("AWS::SNS::Subscription", RedrivePolicy={"deadLetterTargetArn": "arn"}).redrives
+    for service, expected in (("lambda", False), ("emr-serverless", True)):
+        principal = {"Service": f"{service}.amazonaws.com"}
+        assert (
+            of("AWS::IAM::Role", AssumeRolePolicyDocument={"Statement": [{"Principal": principal}]}).runs_jobs
+            is expected
+        )
 
 
 def test_what_triggers_need_is_in_rules_and_in_the_bucket() -> None:

@@ -11,9 +11,18 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from asya_infra.preflight.account import Account, Concurrency, CustomerKey, DeployedStack, IamUsage, Identity, Unknown
+from asya_infra.preflight.account import (
+    Account,
+    CodeKey,
+    Concurrency,
+    CustomerKey,
+    DeployedStack,
+    IamUsage,
+    Identity,
+    Unknown,
+)
 from asya_infra.preflight.demand import Demand, NamedResource
-from asya_infra.preflight.read_account import read_account, read_identity
+from asya_infra.preflight.read_account import _code_key, read_account, read_identity
 
 REGION = "eu-central-1"
 ACCOUNT = "123456789012"
@@ -211,7 +220,7 @@ def test_the_customer_managed_key_with_the_principals_of_its_policy(session: Ses
     kms.add_response("describe_key", {"KeyMetadata": METADATA}, {"KeyId": KEY})
     kms.add_response("get_key_policy", {"Policy": json.dumps(policy)}, {"KeyId": KEY, "PolicyName": "default"})
     principals = frozenset({"logs.eu-central-1.amazonaws.com"})
-    assert read_key(session) == CustomerKey("Enabled", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", principals)
+    assert read_key(session) == CustomerKey("Enabled", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", principals, principals)
 
 
 def test_a_key_without_access_to_its_policy(session: Session) -> None:
@@ -262,3 +271,35 @@ def test_the_buckets_and_buses_of_triggers(session: Session) -> None:
         "secret": "unknown",
     }
     assert account.event_buses == {"default", "shop"}
+
+
+CODE_BUCKET = {"Bucket": f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"}
+
+
+def encrypted(**default: str) -> dict[str, Any]:
+    rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", **default}}
+    return {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
+
+
+def code_key(session: Session) -> CodeKey | Unknown:
+    return _code_key(session, replace(DEMAND, runs_jobs=True), IDENTITY)
+
+
+def test_the_key_of_the_code_of_jobs(session: Session) -> None:
+    s3, kms = session.stub("s3"), session.stub("kms")
+    s3.add_response("get_bucket_encryption", encrypted(), CODE_BUCKET)
+    assert code_key(session) == CodeKey()
+    s3.add_response("get_bucket_encryption", encrypted(KMSMasterKeyID="alias/aws/s3"), CODE_BUCKET)
+    assert code_key(session) == CodeKey()
+    s3.add_response("get_bucket_encryption", encrypted(KMSMasterKeyID=KEY), CODE_BUCKET)
+    kms.add_response(
+        "describe_key", {"KeyMetadata": {**METADATA, "Arn": KEY, "KeyManager": "CUSTOMER"}}, {"KeyId": KEY}
+    )
+    root = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, "Action": "kms:*", "Resource": "*"}
+    kms.add_response("get_key_policy", {"Policy": json.dumps({"Statement": [root]})})
+    expected = CodeKey(KEY, frozenset({f"arn:aws:iam::{ACCOUNT}:root"}))
+    assert code_key(session) == expected
+    s3.add_client_error("get_bucket_encryption", "AccessDenied")
+    denied = code_key(session)
+    assert isinstance(denied, Unknown)
+    assert denied.action == "s3:GetEncryptionConfiguration"

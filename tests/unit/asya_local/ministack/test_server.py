@@ -57,6 +57,22 @@ def resource(service, target, body):
     return extract_resource_arn(service, "POST", "/", headers, body.encode(), {}, "eu-central-1", "1")
 print(json.dumps([resource(*case) for case in json.load(sys.stdin)]))
 """
+KEYS = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+from ministack.core import iam_evaluator
+from ministack.services import s3
+s3._bucket_encryption["secrets"] = "<A>aws:kms</A><KMSMasterKeyID>own</KMSMasterKeyID>"
+iam_evaluator.authenticate = lambda *_: None
+def allows(policies, session, action, arn):
+    document = lambda statements: iam_evaluator.parse_policy_document({"Statement": statements})
+    limits = [] if session is None else [[document(session)]]
+    principal = iam_evaluator.PrincipalInfo("arn:aws:sts::1:assumed-role/a/b", "AssumedRole", "1", [document(policies)], {}, limits)
+    iam_evaluator.resolve_principal = lambda *_: principal
+    return iam_evaluator.enforce("key", action, "s3", "eu-west-1", resource_arn=arn, service_context={}) is None
+print(json.dumps([allows(*case) for case in json.load(sys.stdin)]))
+"""
 CONDITIONS = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
@@ -269,6 +285,41 @@ def test_each_item_of_a_transaction_is_judged_by_its_own_key() -> None:
     ]
     answers = results_of(TRANSACTIONS, [json.dumps({"TransactItems": items}) for items, _ in cases])
     assert answers == [keys for _, keys in cases]
+
+
+@pytest.mark.rule("10.job-reads")
+@pytest.mark.slow
+def test_who_reads_an_object_needs_the_key_of_its_bucket() -> None:
+    """`aws/s3` lets every principal of the account use it through S3, but a session policy must name the action."""
+    code, other = "arn:aws:s3:::cdk-hnb659fds-assets-1-eu-west-1/a.zip", "arn:aws:s3:::secrets/a"
+    s3 = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    reads_code = {"kms:EncryptionContext:aws:s3:arn": "arn:aws:s3:::cdk-hnb659fds-assets-1-eu-west-1/*"}
+    key = {
+        "Effect": "Allow",
+        "Action": "kms:Decrypt",
+        "Resource": "arn:aws:kms:*:*:key/*",
+        "Condition": {"StringLike": {**reads_code, "kms:ViaService": "s3.*.amazonaws.com"}},
+    }
+    elsewhere = {**key, "Condition": {"StringLike": {**reads_code, "kms:ViaService": "sqs.*.amazonaws.com"}}}
+    named = {**key, "Resource": "arn:aws:kms:eu-west-1:*:key/own", "Condition": {}}
+    read, write = "s3:GetObject", "s3:PutObject"
+    cases: list[tuple[Any, Any, str, str, bool]] = [
+        ([s3], None, read, code, True),
+        ([s3, key], [s3], read, code, False),
+        ([s3], [s3, key], read, code, True),
+        ([s3], [s3, elsewhere], read, code, False),
+        ([s3], [s3, key], write, code, False),
+        ([s3], [s3], "s3:DeleteObject", code, True),
+        ([s3], [s3], "s3:ListBucket", "arn:aws:s3:::cdk-hnb659fds-assets-1-eu-west-1", True),
+        ([s3], [s3], read, "arn:aws:s3:::data/a", True),
+        # A bucket with a key of its own: the role needs the key, too.
+        ([s3], None, read, other, False),
+        ([s3, named], None, read, other, True),
+        ([s3, named], [s3], read, other, False),
+        ([s3, named], [s3, named], read, other, True),
+    ]
+    answers = results_of(KEYS, [case[:-1] for case in cases])
+    assert answers == [allowed for *_, allowed in cases]
 
 
 @pytest.mark.parametrize(("method", "action"), [("GET", "Get"), ("PUT", "Put"), ("DELETE", "Delete")])

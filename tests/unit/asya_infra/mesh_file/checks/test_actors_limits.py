@@ -1,7 +1,10 @@
 """Numbers that contradict each other or exceed the limits of AWS."""
 
+import json
+
 import pytest
 
+from asya_infra.mesh_file.checks.actors import BODY_LIMIT
 from tests.unit.asya_infra.mesh_file.loading import light_actor_problems, mesh_problems
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -51,8 +54,9 @@ def test_numbers_of_a_light_actor(keys: str, problem: str) -> None:
         ),
         ("storage: {retention: {tasks: 36h}}", "4: storage.retention.tasks: should be whole days, such as 30d"),
         (
-            "gateway: {max_body: 11m}",
-            "4: gateway.max_body: should be from 1k to 10m; API Gateway accepts no larger body",
+            "gateway: {max_body: 2901k}",
+            "4: gateway.max_body: should be from 1k to 2900k: an event of Lambda has 6 MB, and each quote, backslash and line "
+            "break of a body counts twice in it; pass a reference instead of larger data",
         ),
         (
             "storage: {retention: {logs: 45d}}",
@@ -63,3 +67,11 @@ def test_numbers_of_a_light_actor(keys: str, problem: str) -> None:
 )
 def test_numbers_of_the_whole_mesh(more: str, problem: str) -> None:
     assert mesh_problems(more) == [problem]
+
+
+def test_the_event_of_the_largest_body_fits_into_lambda_whatever_its_text() -> None:
+    """The body is a string in the event. Of the text that JSON may have, some characters become two and none becomes more."""
+    longest = max(len(json.dumps(character)) - 2 for character in map(chr, (*range(32, 127), *map(ord, "\t\n\r"))))
+    assert mesh_problems(f"gateway: {{max_body: {BODY_LIMIT // 1024}k}}") == []
+    headers_and_context = 2 * 10_240 + 64 * 1024
+    assert longest * BODY_LIMIT + headers_and_context <= 6 * 1024 * 1024
