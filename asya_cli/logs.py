@@ -90,7 +90,6 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
     from asya.capabilities.operations.log_lines import AFTER_THE_HOPS
-    from asya.client.events import TERMINAL
     from asya.protocol.times import parse_time
     from asya_cli.job.mesh_runs import MeshRuns
     from asya_cli.tasks.records import awaited_task
@@ -117,7 +116,7 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
         if ended_at is not None and clock.monotonic() > ended_at + (_LATE_RUN_SECONDS if runs.names else _LATE_SECONDS):
             return
         task = mesh.task(envelope_id)
-        if ended_at is None and (task is None or task.status in TERMINAL):
+        if ended_at is None and (task is None or task.is_terminal):
             ended_at = clock.monotonic()
         if not follow:
             if not count:

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from asya.protocol import states
 from asya_cli import clock
 from asya_cli.errors import INTERRUPTED, ExitCode
 from asya_cli.output.console import Console
@@ -52,7 +53,7 @@ def follow(triggers: Triggers, backfill_id: str, options: str) -> BackfillView:
 
 def has_ended(view: BackfillView) -> bool:
     """Return whether a backfill starts nothing by itself any more, and none of its tasks runs."""
-    return view.state != "running" and not view.running
+    return view.state != states.RUNNING and not view.running
 
 
 def line_of(view: BackfillView) -> str:
@@ -68,11 +69,11 @@ def line_of(view: BackfillView) -> str:
 
 def exit_code(view: BackfillView) -> int:
     """Return the exit code of a command that has followed a backfill."""
-    is_good = view.state == "done" and not view.failed
+    is_good = view.state == states.DONE and not view.failed
     return ExitCode.DONE if is_good else ExitCode.TASK_FAILED
 
 
-_COLORS = {"done": "green", "stopped": "red", "canceled": "yellow", "running": "cyan"}
+_COLORS = {states.DONE: "green", states.STOPPED: "red", states.CANCELED: "yellow", states.RUNNING: "cyan"}
 
 
 def backfill_table(views: Sequence[BackfillView]) -> Table:
@@ -113,8 +114,8 @@ def _facts(view: BackfillView) -> list[tuple[str, str]]:
         ("progress", line_of(view)),
         ("at once", str(view.at_once)),
     ]
-    facts += [("paused", f"{counted(view.paused, 'task')}, which gave their places back")] if view.paused else []
-    facts += [("paused", "a paused task keeps its place")] if view.hold_paused else []
+    facts += [(states.PAUSED, f"{counted(view.paused, 'task')}, which gave their places back")] if view.paused else []
+    facts += [(states.PAUSED, "a paused task keeps its place")] if view.hold_paused else []
     facts += [("stop after", counted(view.stop_after, "failure"))] if view.stop_after is not None else []
     return [*facts, ("by", view.by), ("since", without_fraction(view.created_at))]
 

@@ -118,7 +118,7 @@ class Pipeline:
                 if line.seconds is not None:
                     self.stopwatch.note(line.actor, line.seconds)
         assert task is not None
-        if task.status != "succeeded":
+        if not task.has_succeeded:
             raise self._failure(task)
         return task
 
@@ -145,7 +145,7 @@ class Pipeline:
 
     def _answer(self, task: TaskView, display: Display, answered: set[str]) -> None:
         """Resume a paused task with the answers, once per pause."""
-        if task.status == "paused" and task.pause is not None and task.pause.since not in answered:
+        if task.is_paused and task.pause is not None and task.pause.since not in answered:
             with display.suspended():
                 self.mesh.resume(task.id, answers(task.pause, self.console))
             answered.add(task.pause.since)

@@ -188,7 +188,7 @@ class MeshRuns:
 
     @property
     def _table(self) -> str:
-        return names.table_name(self.namespace, "pending")
+        return names.table_name(self.namespace, names.PENDING_TABLE)
 
 
 def run_errors(problem: str) -> AbstractContextManager[None]:

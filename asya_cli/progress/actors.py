@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from asya.protocol import states
 from asya.protocol.envelope import progress_percent
 from asya.protocol.times import parse_time
 
@@ -13,9 +15,23 @@ if TYPE_CHECKING:
 
     from asya.tasks.view import TaskView
 
-Stage = Literal["waiting", "received", "processing", "paused", "done", "failed"]
 
-_STAGE_OF: dict[str, Stage] = {"received": "received", "processing": "processing", "completed": "done"}
+class Stage(StrEnum):
+    """What an actor of the route does, as the command shows it."""
+
+    WAITING = states.WAITING
+    RECEIVED = states.RECEIVED
+    PROCESSING = states.PROCESSING
+    PAUSED = states.PAUSED
+    DONE = states.DONE
+    FAILED = states.FAILED
+
+
+_STAGE_OF: dict[str, Stage] = {
+    states.COMPLETED: Stage.DONE,
+    states.PROCESSING: Stage.PROCESSING,
+    states.RECEIVED: Stage.RECEIVED,
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +44,7 @@ class ActorLine:
     """
 
     actor: str
-    stage: Stage = "waiting"
+    stage: Stage = Stage.WAITING
     began_at: float | None = None
     seconds: float | None = None
 
@@ -44,7 +60,7 @@ class Progress:
 
     lines: tuple[ActorLine, ...]
     percent: int = 0
-    status: str = "pending"
+    status: str = states.PENDING
     slices: tuple[ActorLine, ...] = ()
     slices_at: int = 0
 
@@ -73,7 +89,7 @@ class Progress:
             previous = self.lines[position] if position < len(self.lines) else ActorLine(name)
             line = replace(previous, actor=name)
             if position < current:
-                line = _advance(line, "done", at)
+                line = _advance(line, Stage.DONE, at)
             elif position == current:
                 line = _advance(line, stage, at)
             lines.append(line)
@@ -86,29 +102,38 @@ class Progress:
 
 
 def _current_stage(task: TaskView) -> Stage:
-    if task.status == "succeeded":
-        return "done"
-    if task.status in ("failed", "canceled"):
-        return "failed"
-    if task.status == "paused":
-        return "paused"
+    if task.has_succeeded:
+        return Stage.DONE
+    if task.has_ended_badly:
+        return Stage.FAILED
+    if task.is_paused:
+        return Stage.PAUSED
     assert task.route is not None
     # The record has no stage of the actor, so the percentage tells it.
-    for status in ("completed", "processing", "received"):
+    for status, stage in _STAGE_OF.items():
         if task.progress_percent >= progress_percent(task.route, status):
-            return _STAGE_OF[status]
-    return "waiting"
+            return stage
+    return Stage.WAITING
 
 
-_ORDER = {"waiting": 0, "received": 1, "processing": 2, "paused": 3, "done": 4, "failed": 4}
+_ORDER = {
+    Stage.WAITING: 0,
+    Stage.RECEIVED: 1,
+    Stage.PROCESSING: 2,
+    Stage.PAUSED: 3,
+    Stage.DONE: 4,
+    Stage.FAILED: 4,
+}
 
 
 def _advance(line: ActorLine, stage: Stage, at: float) -> ActorLine:
-    if stage == "paused" and line.stage == "done":  # a pause actor completes its hop before the task shows the pause
+    if (
+        stage == Stage.PAUSED and line.stage == Stage.DONE
+    ):  # a pause actor completes its hop before the task shows the pause
         return replace(line, stage=stage, began_at=at, seconds=None)
     if _ORDER[stage] <= _ORDER[line.stage]:
         return line
-    ended = stage in ("done", "failed")
+    ended = stage in (Stage.DONE, Stage.FAILED)
     began_at = line.began_at if ended or line.began_at is not None else at
     seconds = at - began_at if ended and began_at is not None else None
     return replace(line, stage=stage, began_at=began_at, seconds=seconds)

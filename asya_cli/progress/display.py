@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asya.client.watch import watch
-from asya.protocol import ids
+from asya.protocol import ids, states
 from asya_cli import clock
 from asya_cli.errors import INTERRUPTED
 from asya_cli.output.console import Console
@@ -70,7 +70,7 @@ class SlicePoller:
         """Read the task of each slice that has not ended, until one has no record yet."""
         for index in range(MAX_SLICES):
             progress = self.slices[index] if index < len(self.slices) else None
-            if progress is not None and progress.status in ("succeeded", "failed", "canceled"):
+            if progress is not None and progress.status in states.TERMINAL:
                 continue
             # Frame 0 is the origin itself.
             task = self.mesh.task(ids.child_id(self.origin, generation, self.position, index + 1))
@@ -84,16 +84,18 @@ def merge_lines(actor: str, lines: Sequence[ActorLine]) -> ActorLine:
     stages = {line.stage for line in lines}
     began = [line.began_at for line in lines if line.began_at is not None]
     ends = [line.began_at + line.seconds for line in lines if line.began_at is not None and line.seconds is not None]
-    stage: Stage = next((stage for stage in ("failed", "processing", "received") if stage in stages), "waiting")
-    if stages == {"done"}:
-        stage = "done"
-    elif "done" in stages and stage != "failed":
-        stage = "processing"
+    stage = next(
+        (stage for stage in (Stage.FAILED, Stage.PROCESSING, Stage.RECEIVED) if stage in stages), Stage.WAITING
+    )
+    if stages == {Stage.DONE}:
+        stage = Stage.DONE
+    elif Stage.DONE in stages and stage != Stage.FAILED:
+        stage = Stage.PROCESSING
     return ActorLine(
         actor,
         stage,
         min(began) if began else None,
-        max(ends) - min(began) if stage == "done" and ends else None,
+        max(ends) - min(began) if stage == Stage.DONE and ends else None,
     )
 
 
@@ -104,14 +106,14 @@ UNKNOWN_SECONDS = 60.0
 _SILENT_SECONDS = 3.0
 """Without a record for so long, `follow` says what it waits for."""
 
-MARKS = {"waiting": "[dim]·[/]", "paused": "[yellow]‖[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
+MARKS = {Stage.WAITING: "[dim]·[/]", Stage.PAUSED: "[yellow]‖[/]", Stage.DONE: "[green]✔[/]", Stage.FAILED: "[red]✘[/]"}
 STYLES = {
-    "waiting": "dim",
-    "received": "yellow",
-    "processing": "cyan",
-    "paused": "yellow",
-    "done": "green",
-    "failed": "red",
+    Stage.WAITING: "dim",
+    Stage.RECEIVED: "yellow",
+    Stage.PROCESSING: "cyan",
+    Stage.PAUSED: "yellow",
+    Stage.DONE: "green",
+    Stage.FAILED: "red",
 }
 
 
@@ -180,12 +182,16 @@ class Display:
         table.add_column(justify="right", no_wrap=True, min_width=8)
         now = clock.now().timestamp()
         for line in self._progress.all_lines:
-            mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
+            mark = (
+                self._spinner
+                if line.stage in (Stage.RECEIVED, Stage.PROCESSING)
+                else Text.from_markup(MARKS[line.stage])
+            )
             stage = Text(line.stage, STYLES[line.stage])
             seconds = duration(line, now)
             table.add_row(mark, Text(one_line(line.actor)), self._remarks.get(line.actor, ""), stage, seconds)
         total = Table.grid(padding=(0, 2))
-        color = "red" if self._progress.status in ("failed", "canceled") else "cyan"
+        color = "red" if self._progress.status in states.ENDED_BADLY else "cyan"
         bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=color, finished_style="green")
         elapsed = f"{clock.monotonic() - self._began:.0f} s"
         total.add_row("", bar, f"{self._progress.percent:3d} %", Text(elapsed, "dim"))
@@ -196,9 +202,9 @@ def duration(line: ActorLine, now: float) -> str:
     """Return the duration of an actor: final, or so far; empty if unknown."""
     if line.seconds is not None:
         return f"{line.seconds:.1f} s"
-    if line.stage == "done":
+    if line.stage == Stage.DONE:
         return "< 1 s"
-    if line.began_at is None or line.stage == "failed":
+    if line.began_at is None or line.stage == Stage.FAILED:
         return ""
     return f"{max(0.0, now - line.began_at):.0f} s"
 
@@ -209,7 +215,7 @@ def changed_lines(before: Progress, after: Progress) -> list[ActorLine]:
     return [
         line
         for position, line in enumerate(after.all_lines)
-        if line.stage != "waiting" and (position not in previous or previous[position].stage != line.stage)
+        if line.stage != Stage.WAITING and (position not in previous or previous[position].stage != line.stage)
     ]
 
 
@@ -253,6 +259,6 @@ def follow(
                 )
             if task is not None:
                 display.show(display.progress.after(task))
-                if task.status == "paused":
+                if task.is_paused:
                     break
     return task

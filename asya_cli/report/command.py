@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol import states
 from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.options import JsonDocument, MeshOptions, selects_mesh
@@ -66,17 +67,21 @@ def _settled(mesh: MeshClient, rows: Sequence[ResultRow]) -> set[str]:
     from asya.tasks.listing import TaskFilter
     from asya_cli.tasks.selection import limited
 
-    failed = [row for row in rows if row.phase == "failed"]
+    failed = [row for row in rows if row.phase == states.FAILED]
     if not failed:
         return set()
-    wanted = TaskFilter(status="failed", resolved=True, since=min(row.created_at or row.ended_at for row in failed))
+    wanted = TaskFilter(
+        status=states.FAILED, resolved=True, since=min(row.created_at or row.ended_at for row in failed)
+    )
     try:
         tasks = [task for page in limited(mesh.task_pages(wanted)) for task in page.items]
     except (MeshError, CommandError) as error:
         echo(f"settled failures count as open: {error}", err=True)
         return set()
     found = ((task.id, task.resolution) for task in tasks)
-    return {task_id for task_id, what in found if what is not None and not (what.is_open and what.status != "failed")}
+    return {
+        task_id for task_id, what in found if what is not None and not (what.is_open and what.status != states.FAILED)
+    }
 
 
 def _with_jobs(summary: Summary, connection: Connection) -> Summary:

@@ -12,6 +12,7 @@ import msgspec
 
 from asya.client.resources import s3_errors
 from asya.ends.results import RECENT_PREFIX, ResultRow
+from asya.protocol import states
 from asya.tasks.failures import kind_of
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def summarize(
     last = {row.id: row for row in last_ends(rows, since) if tool in ("", row.tool)}
     tasks = [row for row in last.values() if row.parent_id is None and start in ("", _start(row))]
     roots = {row.id for row in tasks}
-    failed = [row for row in last.values() if row.phase == "failed" and (not start or row.root_id in roots)]
+    failed = [row for row in last.values() if row.phase == states.FAILED and (not start or row.root_id in roots)]
     by_start: dict[str, list[ResultRow]] = {}
     for row in tasks:
         by_start.setdefault(_start(row), []).append(row)
@@ -164,9 +165,9 @@ def _ends(start: str, rows: list[ResultRow]) -> Ends:
     seconds = sorted(row.seconds for row in rows if row.seconds is not None)
     return Ends(
         start=start,
-        succeeded=phases["succeeded"],
-        failed=phases["failed"],
-        canceled=phases["canceled"],
+        succeeded=phases[states.SUCCEEDED],
+        failed=phases[states.FAILED],
+        canceled=phases[states.CANCELED],
         median=seconds[len(seconds) // 2] if seconds else None,
         slowest=seconds[-1] if seconds else None,
     )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya.client.errors import MeshError
-from asya.client.events import TERMINAL
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.json_input import invalid_json, raw_json, read_bytes
 from asya_cli.options import DEFAULT_MESH, MeshOptions, selects_mesh
@@ -164,10 +163,8 @@ def _check_task(mesh: MeshClient, envelope_id: str, *, wait: bool) -> None:
         return
     if task is None:
         return
-    problem = (
-        f"{envelope_id!r} names a task that {'has ended' if task.status in TERMINAL else 'is at work'} ({task.status})"
-    )
-    if wait and task.status in TERMINAL:
+    problem = f"{envelope_id!r} names a task that {'has ended' if task.is_terminal else 'is at work'} ({task.status})"
+    if wait and task.is_terminal:
         raise CommandError(f"{problem}, so its record shows no other end", "Use --new-id.")
     echo(
         f"warning: {problem}. The envelope runs, but no record shows its end; use --new-id for a task of its own.",

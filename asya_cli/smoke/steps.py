@@ -213,17 +213,17 @@ class Smoke:
         task: TaskView | None = None
         try:
             for task in watch(self.mesh, envelope_id, seconds):
-                if task is not None and task.status == "paused":
+                if task is not None and task.is_paused:
                     break
         except MeshError as error:
             raise CommandError(error.problem, advice) from error
         assert task is not None  # `watch` ends with the ended task
-        if task.status == "paused":
+        if task.is_paused:
             raise CommandError(
                 f"{envelope_id} waits for an answer",
                 f"Answer it: `asya resume {envelope_id} --input JSON{self.options}`.",
             )
-        if task.status != "succeeded":
+        if not task.has_succeeded:
             error_text = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no reason given"
             raise CommandError(f"{envelope_id} {task.status} at {task.actor or 'no actor'}: {error_text}", advice)
         return task

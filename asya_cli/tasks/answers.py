@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from asya.protocol import states
 from asya_cli.errors import CommandError
 from asya_cli.output.text import counted, echo, one_line
 from asya_cli.tasks.bulk import for_each
@@ -26,7 +27,7 @@ class ResumedTask:
     """A task after the call that resumes it."""
 
     id: str
-    status: str = "running"
+    status: str = states.RUNNING
 
     def __str__(self) -> str:
         return one_line(self.id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya.client.errors import MeshError
+from asya.protocol import states
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.results import write
@@ -51,8 +52,8 @@ def cancel(
     With --running, cancel all running tasks, or those that --actor, --tool, --owner, --since and --roots select, and print
     their ids.
     """
-    selection = Selection.of(status="running", actor=actor, tool=tool, owner=owner, since=since, roots=roots)
-    is_limited = selection != Selection.of(status="running")
+    selection = Selection.of(status=states.RUNNING, actor=actor, tool=tool, owner=owner, since=since, roots=roots)
+    is_limited = selection != Selection.of(status=states.RUNNING)
     if (envelope_id is None) != running or (envelope_id and (is_limited or dry_run)):
         raise CommandError(
             "cancel takes an ID, or --running with the options that select tasks",
@@ -62,7 +63,7 @@ def cancel(
     if envelope_id is None:
 
         def cancel_one(task: TaskView) -> CanceledTask:
-            return CanceledTask(task.id, mesh.cancel(task.id) or "canceled")
+            return CanceledTask(task.id, mesh.cancel(task.id) or states.CANCELED)
 
         tasks = list(selection.tasks(mesh))
         if not tasks:
@@ -78,5 +79,5 @@ def cancel(
             raise no_task(envelope_id, selected.as_typed()) from None
         ended_as = mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
-    status = ended_as or (task.status if task is not None else "canceled")
+    status = ended_as or (task.status if task is not None else states.CANCELED)
     write(CanceledTask(envelope_id, status), status, as_json=as_json)

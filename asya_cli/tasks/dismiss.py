@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol import states
 from asya_cli.errors import CommandError
 from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.results import write
@@ -58,8 +59,8 @@ def dismiss(
     With --failed, dismiss all open failures, or those that --actor, --tool, --owner, --error and --since select, and print their
     ids.
     """
-    selection = Selection.of(status="failed", actor=actor, tool=tool, owner=owner, error=error, since=since)
-    is_limited = selection != Selection.of(status="failed")
+    selection = Selection.of(status=states.FAILED, actor=actor, tool=tool, owner=owner, error=error, since=since)
+    is_limited = selection != Selection.of(status=states.FAILED)
     if (envelope_id is None) != failed or (envelope_id and (is_limited or dry_run)):
         raise CommandError(
             "dismiss takes an ID, or --failed with the options that select tasks",

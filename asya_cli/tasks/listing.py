@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol.states import TaskStatus
 from asya_cli import clock
 from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.results import write_list
@@ -20,7 +21,6 @@ from asya_cli.tasks.selection import (
     Selection,
     Settled,
     Since,
-    Status,
     Tool,
     age,
     text_of,
@@ -45,7 +45,7 @@ _SMALLEST_ERROR = 12
 @selects_mesh
 def list_tasks(
     *,
-    status: Annotated[Status | None, typer.Option("--status", help="Only tasks with this status.")] = None,
+    status: Annotated[TaskStatus | None, typer.Option("--status", help="Only tasks with this status.")] = None,
     actor: Actor = None,
     tool: Tool = None,
     owner: Owner = None,

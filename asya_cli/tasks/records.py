@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.client.errors import MeshError
+from asya.protocol import states
 from asya_cli import clock
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.output.text import echo, write_exact
@@ -87,7 +88,7 @@ def status_of(task: TaskView | None, envelope: Envelope | None) -> str | None:
 
 
 _PLACEHOLDERS: dict[str, object] = {"string": "…", "number": 0, "boolean": True, "array": [], "object": {}}
-_CODES = {"failed": ExitCode.TASK_FAILED, "canceled": ExitCode.TASK_FAILED, "paused": ExitCode.PAUSED}
+_CODES = {states.FAILED: ExitCode.TASK_FAILED, states.CANCELED: ExitCode.TASK_FAILED, states.PAUSED: ExitCode.PAUSED}
 
 
 def exit_code(status: str | None) -> ExitCode:
@@ -122,7 +123,7 @@ def _placeholder(field: PauseField) -> object:
 def failure_of(task: TaskView, options: str) -> CommandError:
     """Return the error that tells why a task has failed or was canceled."""
     name = quote(task.id)
-    if task.status == "canceled":
+    if task.is_canceled:
         return CommandError(f"{task.id} was canceled", f"`asya status {name}{options}` shows it.", ExitCode.TASK_FAILED)
     error = f": {task.error.type}: {task.error.message}" if task.error else ""
     reason = f" ({task.reason})" if task.reason else ""
@@ -166,7 +167,7 @@ def print_result(mesh: MeshClient, envelope_id: str, options: str) -> None:
     assert task is not None  # `follow` ends with the ended task
     if task.pause is not None:
         raise pause_of(task, task.pause, options)
-    if task.status != "succeeded":
+    if not task.has_succeeded:
         raise failure_of(task, options)
     write_exact(_payload(mesh, task))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol import states
 from asya_cli.errors import CommandError
 from asya_cli.options import JsonLines, MeshOptions, OptionalId, completed, selects_mesh
 from asya_cli.output.results import write
@@ -72,8 +73,8 @@ def replay(
     A failed slice runs again with its set: once, and only the slices that have no result. A repetition goes on where the last
     call was interrupted.
     """
-    selection = Selection.of(status="failed", actor=actor, tool=tool, owner=owner, error=error, since=since)
-    is_limited = selection != Selection.of(status="failed")
+    selection = Selection.of(status=states.FAILED, actor=actor, tool=tool, owner=owner, error=error, since=since)
+    is_limited = selection != Selection.of(status=states.FAILED)
     if (envelope_id is None) != failed or (envelope_id and (is_limited or dry_run)):
         raise CommandError(
             "replay takes an ID, or --failed with the options that select tasks",
@@ -137,11 +138,11 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
         advice = f"`asya replay {name} --force{options}` runs it once more."
     elif error.code == "slice" and task is not None and task.parent_id:
         advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."
-    elif task is not None and task.status == "failed":
+    elif task is not None and task.has_failed:
         advice = f"`asya replay {name}{options}` runs it again from where it failed."
     elif error.code == "nothing_to_replay" and task is not None and (command := _restart(mesh, task, options)):
         advice = f"`{command}` runs it again from there."
-    elif task is not None and task.status == "succeeded":
+    elif task is not None and task.has_succeeded:
         advice = f"`asya result {name}{options}` prints its result."
     else:
         advice = f"`asya status {name}{options}` shows it."
@@ -156,7 +157,7 @@ def _restart(mesh: MeshClient, task: TaskView, options: str) -> str | None:
     from asya.client.operations import Operations
     from asya_cli.tasks.status import restart_command
 
-    if task.status not in ("succeeded", "canceled"):
+    if task.status not in (states.SUCCEEDED, states.CANCELED):
         return None
     try:
         return restart_command(Operations(mesh), task, options)

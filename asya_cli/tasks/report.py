@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
+from asya.protocol import states
 from asya_cli.output.text import one_line, visible, without_fraction
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ KINDS = {
     "object": "an object",
 }
 _MOST_SLICES = 20
-COLORS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
+COLORS = {states.SUCCEEDED: "green", states.FAILED: "red", states.CANCELED: "yellow", states.PAUSED: "yellow"}
 
 
 def show_task_report(
@@ -122,9 +123,9 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     """Return the name and the value of each known fact, in the order of the report."""
     status = envelope.status if envelope else None
     # A paused or canceled task is where its record says: its envelope has gone on to x-resume or x-sink.
-    is_held = task is not None and task.status in ("paused", "canceled") and task.route is not None
+    is_held = task is not None and task.status in (states.PAUSED, states.CANCELED) and task.route is not None
     route = envelope.route if envelope and not is_held else (task.route if task else None)
-    ended_well = (task.status if task else (status.phase if status else None)) == "succeeded"
+    ended_well = (task.status if task else (status.phase if status else None)) == states.SUCCEEDED
     error = error_of(task, envelope)
     lines: list[tuple[str, Text | str | int | None]] = [
         ("route", route_line(route, ended_well=ended_well) if route else None),

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from asya.client.events import TERMINAL
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unwritable
 from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
@@ -41,7 +40,7 @@ def result(
         options = selected.as_typed()
         if task is None:
             raise no_task(envelope_id, options)
-        follows = "" if task.status in TERMINAL else " --follow"
+        follows = "" if task.is_terminal else " --follow"
         raise CommandError(
             f"there is no result of {envelope_id!r}: its task is {task.status}",
             f"`asya status {quote(envelope_id)}{follows}{options}` shows it.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol import states
 from asya_cli.errors import CommandError
 from asya_cli.json_input import invalid_json
 from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
@@ -44,8 +45,8 @@ def resume(
     Without ID, give the answers to all paused tasks that --actor, --tool, --owner and --since select, or to all with --paused,
     oldest first, and print their ids. They must wait at one actor. Tasks that wait for a time are left out.
     """
-    selection = Selection.of(status="paused", actor=actor, tool=tool, owner=owner, since=since)
-    is_many = paused or selection != Selection.of(status="paused")
+    selection = Selection.of(status=states.PAUSED, actor=actor, tool=tool, owner=owner, since=since)
+    is_many = paused or selection != Selection.of(status=states.PAUSED)
     if (envelope_id is None) != is_many or (envelope_id and dry_run):
         raise CommandError(
             "resume takes an ID, or options that select paused tasks",

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from asya.protocol.states import TaskStatus
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_text
 from asya.tasks.listing import TaskFilter
@@ -32,7 +33,6 @@ _NARROW = "Select fewer with --since, --status or --parent."
 
 P = TypeVar("P")
 
-Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 
 Actor = Annotated[
     str | None, typer.Option("--actor", help="Only tasks at this actor.", callback=not_empty, show_default=False)
@@ -105,7 +105,7 @@ class Selection:
     def of(
         cls,
         *,
-        status: Status | None = None,
+        status: TaskStatus | None = None,
         parent: str | None = None,
         actor: str | None = None,
         tool: str | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.client.errors import ConflictError
 from asya.client.mesh_client import MeshClient
+from asya.protocol import states
 from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:
@@ -83,6 +84,6 @@ def key_of(task: TaskView) -> str:
 
     A failure whose replay failed is another one, with another key.
     """
-    last = task.resolution.task if task.resolution is not None and task.resolution.status != "pending" else None
+    last = task.resolution.task if task.resolution is not None and task.resolution.status != states.PENDING else None
     parts = "\n".join((task.id, str(task.generation), last or ""))
     return f"asya-replay-{sha256(parts.encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -65,7 +65,7 @@ def status(
         console = Console()
         operations = Operations(mesh)
         show_task_report(console, task, stored, envelope)
-        waits_for = operations.task_set(envelope_id) if task is not None and task.status == "running" else None
+        waits_for = operations.task_set(envelope_id) if task is not None and task.is_running else None
         if waits_for is not None and waits_for.missing:
             show_set(console, waits_for)
         if task is not None:
@@ -102,7 +102,7 @@ def where_it_waits(operations: Operations, task: TaskView, *, lacks_slices: bool
     from asya.capabilities.operations.mesh_numbers import queues_of
     from asya.client.errors import MeshError
 
-    if task.status not in ("pending", "running"):
+    if not task.is_active:
         return []
     try:
         queues = queues_of([task, *operations.mesh.tasks(status=None, parent=task.id, limit=_CHILDREN)])

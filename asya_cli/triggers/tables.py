@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from rich.table import Table
 from rich.text import Text
 
+from asya.protocol import states
 from asya.protocol.times import parse_time
 from asya_cli import clock
 from asya_cli.output.text import one_line
@@ -101,7 +102,7 @@ def _waiting(view: TriggerView) -> list[tuple[str, Text]]:
 def _state(view: TriggerView) -> Text:
     if not view.enabled:
         return Text("off", style="yellow")
-    return Text("paused", style="yellow") if view.paused else Text("on", style="green")
+    return Text(states.PAUSED, style="yellow") if view.paused else Text("on", style="green")
 
 
 def _status(slot: SlotView) -> Text:

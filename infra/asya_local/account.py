@@ -172,7 +172,7 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
     """
     queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
-    pending = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{names.table_name(scope.namespace, 'pending')}"
+    pending = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{names.table_name(scope.namespace, names.PENDING_TABLE)}"
     reconciler = names.function_name(scope.namespace, names.RECONCILE)
     drains = {"Condition": of_leading_keys(["DRAIN#*"])}
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"

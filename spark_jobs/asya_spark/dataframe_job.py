@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
+from asya.protocol import states
 from asya.protocol.numbers import json_text
 from asya_spark import strict_json
 from asya_spark.attempt import Attempt, Result
@@ -86,7 +87,7 @@ class _Calls:
                 payload = self._column.value(envelope.payload)
             except Exception as error:  # noqa: BLE001 - a validator of the user's model may raise anything
                 result = self._attempt.result(member.index)
-                result.end("failed", error=describe(error))
+                result.end(states.FAILED, error=describe(error))
                 self._refused.append(result)
                 continue
             fitting.append(member)
@@ -110,7 +111,7 @@ class _Calls:
             return
         self._failed += 1
         if len(members) == 1 or isinstance(error, ResultFormatError) or self._failed >= FAILED_CALL_LIMIT:
-            self._end(members, "failed" if isinstance(error, Exception) else "crashed", error=describe(error))
+            self._end(members, states.FAILED if isinstance(error, Exception) else states.CRASHED, error=describe(error))
             return
         message = self._attempt.journal.secrets.redact(f"{type(error).__name__}: {error}").splitlines()[0]
         print(
@@ -182,7 +183,7 @@ class _Calls:
         limit = round(time.monotonic() - self._started_at, 3) if by_clock else self._attempt.manifest.timeout
         for member in members:
             result = self._attempt.result(member.index)
-            result.end("timed_out", limit=limit, by_deadline=by_clock and member.deadline_at is not None)
+            result.end(states.TIMED_OUT, limit=limit, by_deadline=by_clock and member.deadline_at is not None)
             self._add(result)
 
     def _end(self, members: Sequence[Member], end: str, *, error: JobError) -> None:
@@ -247,9 +248,9 @@ def _result(attempt: Attempt, index: int, rows: Iterator[Row]) -> Result:
         if error is None:
             error = _add(result, row, number)
     if error is None:
-        result.end("done")
+        result.end(states.DONE)
     else:
-        result.end("failed", error=error, keep_frames=attempt.manifest.streamed)
+        result.end(states.FAILED, error=error, keep_frames=attempt.manifest.streamed)
     return result
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from asya.protocol import states
 from asya.protocol.numbers import rounded
 from asya_spark import clock
 from asya_spark.attempt import Attempt, Result
@@ -126,7 +127,7 @@ class _PayloadRun:
         seconds, by_deadline = call_limit(manifest.timeout, member.deadline_at, clock.now())
         result = attempt.result(member.index)
         if seconds <= 0:
-            result.end("timed_out", limit=0.0, by_deadline=True)
+            result.end(states.TIMED_OUT, limit=0.0, by_deadline=True)
             self._add(member, result)
             return
         limit = _Limit(seconds, by_deadline, attempt.clock.left())
@@ -175,7 +176,9 @@ class _PayloadRun:
             self._attempt.journal.record((*self._at_work, index), started=self._started)
             raise
         if ending.timed_out and call.limit.is_cut_short and index:
-            call.result.end("timed_out", limit=call.limit.allowed)  # seals the result against late frames of the thread
+            call.result.end(
+                states.TIMED_OUT, limit=call.limit.allowed
+            )  # seals the result against late frames of the thread
             self._unreached = min(index, index if self._unreached is None else self._unreached)
             return
         _seal(call, ending, keep_frames=self._attempt.manifest.streamed)
@@ -194,15 +197,15 @@ def _seal(call: _AtWork, ending: Ending[None], *, keep_frames: bool) -> None:
     result, limit = call.result, call.limit
     match ending.error:
         case _ if ending.timed_out:
-            result.end("timed_out", limit=limit.allowed, by_deadline=limit.by_deadline, keep_frames=keep_frames)
+            result.end(states.TIMED_OUT, limit=limit.allowed, by_deadline=limit.by_deadline, keep_frames=keep_frames)
         case None:
-            result.end("done")
+            result.end(states.DONE)
         case ProcessingError() as error:
-            result.end("failed", error=JobError("processing_error", str(error)), keep_frames=keep_frames)
+            result.end(states.FAILED, error=JobError("processing_error", str(error)), keep_frames=keep_frames)
         case Exception() as error:
-            result.end("failed", error=describe(error), keep_frames=keep_frames)
+            result.end(states.FAILED, error=describe(error), keep_frames=keep_frames)
         case error:
-            result.end("crashed", error=describe(error), keep_frames=keep_frames)
+            result.end(states.CRASHED, error=describe(error), keep_frames=keep_frames)
 
 
 def call_limit(timeout: float, deadline_at: str | None, now: datetime) -> tuple[float, bool]:

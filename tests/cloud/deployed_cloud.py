@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asya.client.errors import MeshError
-from asya.client.events import TERMINAL
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
@@ -82,7 +81,7 @@ class DeployedCloud:
 
         def poll() -> TaskView | None:
             task = self.task(envelope_id)
-            return task if task is not None and task.status in TERMINAL else None
+            return task if task is not None and task.is_terminal else None
 
         return until(poll, f"task {envelope_id} to end", seconds)
 

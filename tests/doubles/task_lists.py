@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from asya.protocol.task import TaskRecord, TaskStatus
+from asya.protocol.states import TaskStatus
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.failure_groups import Failures

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import EventData, EventStatus, RetryNote, TaskEvent
+from asya.protocol.events import EventData, RetryNote, TaskEvent
 from asya.protocol.run_progress import RunNote
+from asya.protocol.states import EventStatus
 from asya.protocol.times import format_time
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)

@@ -1,7 +1,7 @@
 /** Acts on many tasks. One that cannot be changed does not stop the others. */
 
 import { CallError, type Client } from "../api/client";
-import { hasEnded, isOpenFailure, type TaskView } from "../api/types";
+import { hasEnded, isOpenFailure, isPaused, type TaskView } from "../api/types";
 
 export const ACTIONS = ["cancel", "replay", "redrive", "dismiss"] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -45,7 +45,7 @@ export function whyNoRedrive(task: TaskView): string {
 
 /** Return whether a task waits for an answer, and not for a time alone. */
 export function asksSomething(task: TaskView): boolean {
-  return task.status === "paused" && task.pause !== undefined && task.pause.until === undefined;
+  return isPaused(task.status) && task.pause !== undefined && task.pause.until === undefined;
 }
 
 /** Return the actors at which tasks wait. */

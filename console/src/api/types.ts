@@ -52,3 +52,13 @@ const ENDED: ReadonlySet<string> = new Set(["succeeded", "failed", "canceled"]);
 export function hasEnded(status: ViewStatus): boolean {
   return ENDED.has(status);
 }
+
+/** Whether a task waits for an answer or a time at a pause actor. */
+export function isPaused(status: ViewStatus): boolean {
+  return status === "paused";
+}
+
+/** Whether a task has failed or was canceled. */
+export function hasEndedBadly(status: ViewStatus): boolean {
+  return status === "failed" || status === "canceled";
+}

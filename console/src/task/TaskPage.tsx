@@ -1,7 +1,7 @@
 /** A task: what happened to it, what it says, and what can be done about it. */
 
 import { lazy, type ReactNode, Suspense } from "react";
-import type { StartedBy as StartedByInfo, TaskView, TimelineEntry } from "../api/types";
+import { isPaused, type StartedBy as StartedByInfo, type TaskView, type TimelineEntry } from "../api/types";
 import { Facts } from "../shared/Facts";
 import { Copy, Problem, Status, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
@@ -83,7 +83,7 @@ function factsOf(task: TaskView, runs: readonly string[]): [string, ReactNode][]
     ["Owner", task.owner],
     ["Created", <Time key="created" at={task.created_at} />],
     ["Changed", <Time key="changed" at={task.updated_at} />],
-    ["Deadline", task.deadline_at && <Deadline key="deadline" at={task.deadline_at} stands={task.status === "paused"} />],
+    ["Deadline", task.deadline_at && <Deadline key="deadline" at={task.deadline_at} stands={isPaused(task.status)} />],
     ["Generation", task.generation > 0 && task.generation],
     ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
     ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
@@ -156,7 +156,7 @@ function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
     default:
       return (
         <>
-          {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
+          {task.pause !== undefined && isPaused(task.status) && <PauseForm task={task} pause={task.pause} />}
           <Settled task={task} />
           <Canceled task={task} />
           <Failure task={task} />

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useClient } from "../api/context";
-import { hasEnded, type TaskView } from "../api/types";
+import { hasEnded, isPaused, type TaskView } from "../api/types";
 import { Copied } from "../shared/Facts";
 import { addressOf } from "../view";
 import { queuesOf } from "./queues";
@@ -24,7 +24,7 @@ export function Unread({ task }: { task: TaskView }) {
       // A gateway of an older version answers with all actors.
       return actors.filter(({ name, waiting }) => queues.includes(name) || (lacksSlices && waiting > 0));
     },
-    enabled: !hasEnded(task.status) && task.status !== "paused",
+    enabled: !hasEnded(task.status) && !isPaused(task.status),
     refetchInterval: POLL_MILLISECONDS,
     retry: false,
   });

@@ -1,6 +1,6 @@
 /** The route of a task as a graph: what it has passed, where it is, what is to come. */
 
-import type { TaskView, TimelineEntry } from "../api/types";
+import { hasEndedBadly, type TaskView, type TimelineEntry } from "../api/types";
 
 export type NodeState = "passed" | "here" | "failed" | "next";
 
@@ -44,7 +44,7 @@ export function routeGraph(task: TaskView, timeline: readonly TimelineEntry[]): 
 
 function stateHere(task: TaskView): NodeState {
   if (task.status === "succeeded") return "passed";
-  return task.status === "failed" || task.status === "canceled" ? "failed" : "here";
+  return hasEndedBadly(task.status) ? "failed" : "here";
 }
 
 function attemptsByPosition(generation: number, timeline: readonly TimelineEntry[]): Map<number, number> {

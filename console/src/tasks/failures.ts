@@ -1,12 +1,12 @@
 /** The text of a failure, and tasks that failed for the same reason; the gateway says which error is the same. */
 
-import { type FailureGroup, isOpenFailure, type Resolution, type RetryView, type TaskView } from "../api/types";
+import { type FailureGroup, hasEndedBadly, isOpenFailure, type Resolution, type RetryView, type TaskView } from "../api/types";
 import { shortTime } from "../shared/format";
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
 export function failureText(task: TaskView): string {
   if (task.error !== undefined) return `${task.error.type}: ${task.error.message}`;
-  return task.status === "failed" || task.status === "canceled" ? (task.reason ?? "") : "";
+  return hasEndedBadly(task.status) ? (task.reason ?? "") : "";
 }
 
 /** Return which attempt of a task failed and why, and when the next one is due. */

@@ -156,7 +156,7 @@ class TaskPausedError(MeshError):
 
 def _end_of(view: TaskView) -> str:
     place = f" at {view.actor}" if view.actor else ""
-    if view.status == "canceled":
+    if view.is_canceled:
         return f"{view.id} was canceled{place}"
     error = f": {view.error.type}: {view.error.message}" if view.error else ""
     return f"{view.id} failed{f' ({view.reason})' if view.reason else ''}{place}{error}"

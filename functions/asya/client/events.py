@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from asya.client.errors import NotEndedError, TaskCanceledError, TaskFailedError, TaskPausedError
-from asya.protocol.events import AT_REST_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya.tasks.view import TaskView
 
-TERMINAL = frozenset({"succeeded", "failed", "canceled"})
-
 
 def is_over(view: TaskView | None) -> bool:
     """Whether a wait ends with this state: the task has ended, or waits for an answer that only the caller can give."""
-    return view is not None and view.status in AT_REST_STATUSES
+    return view is not None and view.is_at_rest
 
 
 def check_not_paused(view: TaskView | None) -> None:
@@ -29,7 +26,7 @@ def check_not_paused(view: TaskView | None) -> None:
     Raises:
         TaskPausedError: The task waits for an answer.
     """
-    if view is not None and view.status == "paused":
+    if view is not None and view.is_paused:
         raise TaskPausedError(view)
 
 
@@ -43,11 +40,11 @@ def check_succeeded(view: TaskView) -> TaskView:
         NotEndedError: The task is at work.
     """
     check_not_paused(view)
-    if view.status not in TERMINAL:
+    if not view.is_terminal:
         raise NotEndedError(f"{view.id} has not ended: it is {state_of(view)}", "Wait for it.")
-    if view.status == "canceled":
+    if view.is_canceled:
         raise TaskCanceledError(view)
-    if view.status != "succeeded":
+    if not view.has_succeeded:
         raise TaskFailedError(view)
     return view
 

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from asya.client.errors import MeshError
-from asya.client.events import TERMINAL, check_not_paused
+from asya.client.events import check_not_paused
 from asya.client.patience import FIRST_PAUSE, EventReader, Patience
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def watch(
         except MeshError as error:
             patience.failed(error, now())
         yield task
-        if task is not None and task.status in TERMINAL:
+        if task is not None and task.is_terminal:
             return
         if patience.is_unknown(unknown_seconds, now()):
             return

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from asya.function.hop import Delivery
-from asya.protocol import headers, ids, names, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import UNKNOWN_HOP, Envelope, Route
 from asya.protocol.errors import ErrorInfo
@@ -13,17 +13,16 @@ from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import MeshTable, Sink
 from asya.protocol.times import format_time
 
-CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
 # The report of an end may wait for 28 days, and its time be 31 days old (`protocol §5`, report times).
 CLAIM_AGE_LIMIT = timedelta(days=3)
-_HOOKED_PHASES = frozenset({"succeeded", "failed"})
+_HOOKED_PHASES = frozenset({states.SUCCEEDED, states.FAILED})
 _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN)
 
 
 def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime, actor: str = names.SINK) -> Envelope:
     """The envelope with the status of its end: one without an end succeeds at `actor`, x-sink or a user's end actor."""
     received = envelope.status
-    if received is not None and received.phase in CLAIMED_PHASES | {"paused"}:
+    if received is not None and received.phase in states.AT_REST:
         return envelope
     at = format_time(now)
     started = status.started(received, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
@@ -33,7 +32,9 @@ def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime, act
 def as_canceled(envelope: Envelope, at: datetime) -> Envelope:
     """The envelope with the end of a task that was canceled while it was on its way (`protocol §11.sink.canceled`)."""
     received = envelope.status or status.Status()
-    return replace(envelope, status=status.ended(received, phase="canceled", reason="Canceled", now=format_time(at)))
+    return replace(
+        envelope, status=status.ended(received, phase=states.CANCELED, reason="Canceled", now=format_time(at))
+    )
 
 
 def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
@@ -48,7 +49,7 @@ def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     )
     if phase in _HOOKED_PHASES and triggers_hooks:
         deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
-    if phase == "failed":
+    if phase == states.FAILED:
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
     return tuple(deliveries)
 
@@ -78,7 +79,7 @@ def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable)
     """
     phase = envelope.status.phase if envelope.status else None
     is_of_holder = holder_generation == envelope.generation
-    return phase == "failed" and is_of_holder and not _gives_one_frame(envelope, mesh)
+    return phase == states.FAILED and is_of_holder and not _gives_one_frame(envelope, mesh)
 
 
 def failed_child(envelope: Envelope) -> Envelope:
@@ -109,7 +110,7 @@ def end_actor_failure(
 
 def without_payload(envelope: Envelope, error: ParseError, *, sent_at: datetime, now: datetime) -> Delivery:
     """Send an envelope whose stored payload is gone from x-sink to x-sump; a failed one keeps its own reason."""
-    if envelope.status is not None and envelope.status.phase == "failed":
+    if envelope.has_failed:
         return Delivery(names.SUMP, encode(envelope), "sump")
     info = ErrorInfo(type="ParseError", message=str(error))
     return end_actor_failure(envelope, "ParseError", info, actor=names.SINK, sent_at=sent_at, now=now)
@@ -121,7 +122,7 @@ def is_reported(envelope: Envelope) -> bool:
     The gateway knows that a task was canceled or paused. It does not know which children a canceled root stopped.
     """
     phase = envelope.status.phase if envelope.status else None
-    return phase in ("succeeded", "failed") or (phase == "canceled" and envelope.root_id is not None)
+    return phase in (states.SUCCEEDED, states.FAILED) or (phase == states.CANCELED and envelope.root_id is not None)
 
 
 def is_hook_copy(envelope: Envelope) -> bool:
@@ -144,7 +145,7 @@ def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
         parent_id=envelope.id,
         route=Route((), hook, ()),
         status=status.Status(
-            phase="pending",
+            phase=states.PENDING,
             actor=hook,
             attempt=1,
             max_attempts=1,

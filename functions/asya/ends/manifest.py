@@ -21,7 +21,7 @@ from asya.monitoring import (
 )
 from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends, writes
 from asya.predicates import with_chained_triggers, with_index
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.sidecar.needs import (
     ADMITS,
@@ -129,7 +129,7 @@ ALARMS = (
         step="The graph",
         watched=Share(
             part=Series(metric="Failed"),
-            rest=Series(metric="Processed", of=names.SINK, values=("succeeded",)),
+            rest=Series(metric="Processed", of=names.SINK, values=(states.SUCCEEDED,)),
             least=20,
         ),
         threshold=Threshold(

@@ -13,6 +13,7 @@ import msgspec
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import last_actor_name
+from asya.protocol.status import end_phase
 from asya.protocol.times import format_time, parse_time
 
 # The limit of S3 covers the names and values of user metadata together.
@@ -32,7 +33,7 @@ def result_metadata(envelope: Envelope, namespace: str) -> dict[str, str]:
         "root": envelope.root_id or envelope.id,
         "namespace": namespace,
         "generation": str(envelope.generation),
-        "phase": (status.phase if status else None) or "succeeded",
+        "phase": end_phase(status),
         "last-actor": last_actor_name(envelope),
     }
     metadata = {
@@ -108,7 +109,7 @@ def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_
         generation=envelope.generation,
         parent_id=envelope.parent_id,
         root_id=envelope.root_id or envelope.id,
-        phase=(status.phase if status else None) or "succeeded",
+        phase=end_phase(status),
         reason=status.reason if status else None,
         last_actor=last_actor_name(envelope),
         route=tuple(envelope.route.prev),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from asya.function.hop import Delivery
 from asya.function.sqs import is_sendable
-from asya.protocol import headers, names, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, UNKNOWN_HOP, Envelope
 from asya.protocol.errors import ErrorInfo
@@ -139,7 +139,7 @@ def _failed(envelope: Envelope, message: str) -> status.Status:
     """The failed status; it keeps `updated_at`, which the hop stamped just before."""
     before = envelope.status or status.Status()
     error = ErrorInfo(type="EnvelopeTooLarge", message=message)
-    return replace(before, phase="failed", reason="RuntimeError", error=error)
+    return replace(before, phase=states.FAILED, reason="RuntimeError", error=error)
 
 
 def _encode_with_reference(envelope: Envelope, reference: PayloadReference) -> bytes:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.capabilities.legacy.envelopes import read_envelope
-from asya.protocol import headers, status
+from asya.protocol import headers, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.events import RetryNote
@@ -45,6 +45,11 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     delay: int = 0
     group: str | None = None
     retry: RetryNote | None = None
+
+    @property
+    def outcome(self) -> str:
+        """How a hop ended that sent this, for the metric `Processed`."""
+        return states.FAILED if self.kind == "sump" else states.SUCCEEDED
 
 
 class Diversion(msgspec.Struct, frozen=True):

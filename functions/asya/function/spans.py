@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from asya.function.hop import Hop
-from asya.protocol import headers
+from asya.protocol import headers, states
 from asya.protocol.envelope import Envelope
 from asya.protocol.tracing import TraceContext, trace_context
 
@@ -107,8 +107,8 @@ def end_span(
     sender = envelope_context(envelope)
     if sender is None:
         return None
-    phase = (envelope.status.phase if envelope.status is not None else None) or "succeeded"
-    cause = envelope.status.error if envelope.status is not None and phase == "failed" else None
+    phase = envelope.end_phase
+    cause = envelope.status.error if envelope.status is not None and phase == states.FAILED else None
     return Span(
         context=sender.child(span),
         parent_id=sender.span_id,

@@ -124,7 +124,7 @@ FUNCTIONS = (
         Calls(calls=("lambda:ListEventSourceMappings",), on=Resource.EVENT_SOURCES),
         Calls(calls=("lambda:GetFunctionConcurrency",), on=Resource.FUNCTIONS),
         # The records of job runs, and their manifests, results and heartbeats.
-        Items(table="pending", calls=("GetItem", "Query"), when=with_jobs),
+        Items(table=names.PENDING_TABLE, calls=("GetItem", "Query"), when=with_jobs),
         reads(f"{RUNS_PREFIX}*", when=with_jobs),
         lists(f"{RUNS_PREFIX}*", when=with_jobs),
         changes=False,
@@ -136,7 +136,7 @@ FUNCTIONS = (
         _QUERIES_TASKS,
         Calls(calls=("logs:FilterLogEvents",), on=Resource.LOG_GROUPS),
         # The records of job runs, and the logs that EMR Serverless writes of them.
-        Items(table="pending", calls=("GetItem",), when=with_jobs),
+        Items(table=names.PENDING_TABLE, calls=("GetItem",), when=with_jobs),
         reads(f"{RUNS_PREFIX}*/{LOGS_FOLDER}/*", when=with_jobs),
         lists(f"{RUNS_PREFIX}*", when=with_jobs),
         changes=False,

@@ -18,7 +18,7 @@ from asya.needs import (
     writes,
 )
 from asya.predicates import always, with_jobs
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
 from asya.protocol.keys import DATA_PREFIX
 from asya.protocol.mesh_table import MeshTable
@@ -28,7 +28,7 @@ from asya.stores import Prefix, Table
 
 _TIMEOUT = 120
 _USES_PENDING = Items(
-    table="pending", calls=("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    table=names.PENDING_TABLE, calls=("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem")
 )
 
 
@@ -186,7 +186,7 @@ GRAPHS = (
         section=_JOB_RUNS,
         at=3,
         title="Job runs that failed, waited or were refused",
-        lines=(Line(metric="JobRuns", of=Of.ACTORS, values=("failed", "waiting", "refused"), drawn="top"),),
+        lines=(Line(metric="JobRuns", of=Of.ACTORS, values=(states.FAILED, states.WAITING, "refused"), drawn="top"),),
     ),
     Graph(
         section=KINDS,
@@ -215,7 +215,7 @@ GRAPHS = (
     ),
 )
 
-TABLES = (Table(name="pending", holds="Pending envelopes and job runs"),)
+TABLES = (Table(name=names.PENDING_TABLE, holds="Pending envelopes and job runs"),)
 
 PREFIXES = (
     Prefix(name=PENDING_PREFIX, holds="Pending envelopes of heavy actors", kept="payloads"),

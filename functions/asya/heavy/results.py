@@ -19,7 +19,7 @@ from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.outage_words import Outages, no_outages
 from asya.function.targets import TargetError
 from asya.heavy.run_failures import SPARK_JOB_FAILED
-from asya.protocol import headers, names, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import ResultFrame, ResultHead, ResultPart
@@ -85,17 +85,17 @@ def outcome_of(head: ResultHead, first: Delivery | None) -> Outcome:
     if first is not None and first.kind == "retry":
         return "retried"
     is_refused = first is not None and first.kind == "sump"
-    return "succeeded" if head.end == "done" and not is_refused else "failed"
+    return states.SUCCEEDED if head.end == states.DONE and not is_refused else states.FAILED
 
 
 def outcome_of_charge(delivery: Delivery) -> Outcome:
     """The outcome of an envelope that its run is charged with."""
-    return "retried" if delivery.kind == "retry" else "failed"
+    return "retried" if delivery.kind == "retry" else states.FAILED
 
 
 def outcome_of_diversion(diversion: Diversion) -> Outcome:
     """The outcome of an envelope that ended while its run was at work: past its deadline, or canceled."""
-    return "failed" if diversion.why == "SlaExpired" else "canceled"
+    return states.FAILED if diversion.why == "SlaExpired" else states.CANCELED
 
 
 FRAME_LIMIT = 2**31  # far above what a part can hold
@@ -244,7 +244,7 @@ def _canceled_late_copy(hop: Hop, state: TaskState | None) -> Diversion | None:
 def _canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:
     if state is None or not state.is_canceled:
         return None
-    ended = status.ended(hop.status, phase="canceled", reason="Canceled", now=format_time(now))
+    ended = status.ended(hop.status, phase=states.CANCELED, reason="Canceled", now=format_time(now))
     return divert(hop, names.SINK, ended, why="Canceled")
 
 
@@ -306,7 +306,7 @@ def _all_deliveries(
     except TargetError as error:
         yield outcome.mismatch(hop, error, now=now, frames_sent=max(index, earlier))
         return
-    if head.end != "done":
+    if head.end != states.DONE:
         yield _ended(hop, head, max(index, earlier), now, jitter)
     elif not index and not earlier:
         yield outcome.empty(hop, now=now)
@@ -326,7 +326,7 @@ def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], 
     frames = (_frame(result, alone=head.frames == 1) for result in results)
     ahead = list(islice(frames, 2))
     if ahead and must_leave_together(hop, ahead[0]):
-        if head.end != "done":
+        if head.end != states.DONE:
             return
         check_frames(hop, ahead)
         for index, frame in enumerate(ahead):  # raises TargetError; all slices after the first have the same target
@@ -338,10 +338,10 @@ def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], 
 def _ended(hop: Hop, head: ResultHead, sent: int, now: datetime, jitter: float) -> Delivery:
     error = head.error or ErrorInfo(type=SPARK_JOB_FAILED, message="the job reported a failure without an error")
     match head.end:
-        case "timed_out":
+        case states.TIMED_OUT:
             limit = timedelta(seconds=head.limit)
             return outcome.timed_out(hop, limit, by_deadline=head.by_deadline, now=now, jitter=jitter, frames_sent=sent)
-        case "crashed":
+        case states.CRASHED:
             return outcome.crashed(hop, error, now=now, frames_sent=sent)
         case _:
             return _failed(hop, error, sent, now, jitter)

@@ -6,11 +6,12 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol import headers as header_names
-from asya.protocol import ids, names
+from asya.protocol import ids, names, states
 from asya.protocol.exact_json import encode_json
-from asya.protocol.status import Status
+from asya.protocol.states import Phase
+from asya.protocol.status import Status, end_phase
 
-_WEIGHTS = {"received": 30, "processing": 45, "completed": 100}
+_WEIGHTS = {states.RECEIVED: 30, states.PROCESSING: 45, states.COMPLETED: 100}
 HIGHEST_BEFORE_END = 99
 
 
@@ -91,6 +92,16 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
         """The generation; 0 if the envelope was never redriven or its header is malformed (`protocol §12`)."""
         value = self.header(header_names.GENERATION)
         return value if type(value) is int and 0 < value <= GENERATION_LIMIT else 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its status says so; a canceled envelope has not failed."""
+        return self.status is not None and self.status.phase == states.FAILED
+
+    @property
+    def end_phase(self) -> Phase:
+        """Its phase at its end: success unless its status names a phase."""
+        return end_phase(self.status)
 
     @property
     def is_stealth(self) -> bool:

@@ -9,31 +9,24 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from asya.protocol import states
 from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import PauseField, ShownValue
 from asya.protocol.run_progress import RunNote
-
-Progress = Literal["received", "processing", "completed"]
-EventStatus = Literal[
-    "registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused", "waiting"
-]
+from asya.protocol.states import EventStatus
 
 _PHASES: dict[str, int] = {
-    "registered": 0,
-    "received": 1,
-    "processing": 2,
-    "completed": 3,
-    "waiting": 4,
-    "paused": 4,
-    "succeeded": 5,
-    "failed": 5,
-    "canceled": 5,
+    states.REGISTERED: 0,
+    states.RECEIVED: 1,
+    states.PROCESSING: 2,
+    states.COMPLETED: 3,
+    states.WAITING: 4,
+    states.PAUSED: 4,
+    states.SUCCEEDED: 5,
+    states.FAILED: 5,
+    states.CANCELED: 5,
 }
-PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "completed"})
-TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
-AT_REST_STATUSES = TERMINAL_STATUSES | {"paused"}
-"""A task in one of them does not go on by itself."""
 
 EVENT_LIMIT = 256 * 1024
 """Bytes of one report; a record must stay below DynamoDB's 400 KB."""
@@ -139,7 +132,7 @@ Report = TaskEvent | PartialEvent
 
 def is_end(report: Report) -> bool:
     """Whether a report ends its task, or holds its envelope in a pause or a wait; only the crew makes such reports."""
-    return isinstance(report, TaskEvent) and (report.status in AT_REST_STATUSES or report.status == "waiting")
+    return isinstance(report, TaskEvent) and (report.status in states.AT_REST or report.status == states.WAITING)
 
 
 def report_order(event: TaskEvent) -> tuple[int, int, int, int]:

@@ -13,15 +13,16 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.envelope import Route, progress_percent
 from asya.protocol.errors import TaskProblem
-from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
+from asya.protocol.events import TaskEvent
 from asya.protocol.run_progress import RunNote
 
 Stage = Literal["received", "start", "done", "problem"]
 
-_STAGES: dict[str, Stage] = {"received": "received", "processing": "start", "completed": "done"}
-_ORDER: dict[str, int] = {"received": 0, "start": 1, "done": 2}
+_STAGES: dict[str, Stage] = {states.RECEIVED: states.RECEIVED, states.PROCESSING: "start", states.COMPLETED: "done"}
+_ORDER: dict[str, int] = {states.RECEIVED: 0, "start": 1, "done": 2}
 
 # A record holds the names of the actors before it only up to this many characters; otherwise the records of a long loop
 # would grow with each hop. Earlier records hold the names too.
@@ -91,7 +92,7 @@ def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
 
     Reports that are not progress are left out, and so are retries, which the record of the task holds.
     """
-    steps_or_problems = (event for event in events if event.status in PROGRESS_STATUSES and event.data.retry is None)
+    steps_or_problems = (event for event in events if event.status in states.PROGRESS and event.data.retry is None)
     progress = sorted(steps_or_problems, key=_attempt_key)
     records: list[HopRecord] = []
     for _, group in groupby(progress, key=_attempt_key):
@@ -131,9 +132,9 @@ def _record(events: list[TaskEvent]) -> HopRecord:
         curr=route.curr if route.curr != actor else None,
         next=route.next,
         prev=route.prev if sum(map(len, route.prev)) <= PREV_LIMIT else None,
-        received_at=times.get("received"),
-        processing_at=times.get("processing"),
-        completed_at=times.get("completed"),
+        received_at=times.get(states.RECEIVED),
+        processing_at=times.get(states.PROCESSING),
+        completed_at=times.get(states.COMPLETED),
         message_size_kb=_last_value(event.data.message_size_kb for event in ordered),
         duration_ms=_last_value(event.data.duration_ms for event in ordered),
         trace_id=next((event.data.trace_id for event in ordered if event.data.trace_id), None),

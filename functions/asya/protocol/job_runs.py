@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.states import JobEnd
 from asya.protocol.status import Status
 
 VERSION = 1
@@ -36,7 +37,6 @@ _COMMIT = re.compile(
 # ended: its driver ends · changed: a deployment changed its job · room: another run needs its workers · canceled: it is canceled
 CloseReason = Literal["linger", "limit", "ended", "changed", "room", "canceled"]
 Shape = Literal["payload", "dataframe"]
-End = Literal["done", "failed", "timed_out", "crashed"]
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     index: int
-    end: End
+    end: JobEnd
     frames: int = 0
     duration_ms: float = 0.0
     error: ErrorInfo | None = None

@@ -7,9 +7,11 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from asya.protocol import states
 from asya.protocol.envelope import Envelope
 from asya.protocol.headers import is_managed
 from asya.protocol.mesh_table import Sink
+from asya.protocol.status import end_phase
 from asya.protocol.times import format_time, parse_time
 
 
@@ -71,13 +73,13 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
     The layout `by-id` is `{prefix}{id}.json`; `by-time` is `{prefix}{updated_at}/{last_actor}/{id}.json`.
     """
     status = envelope.status
-    phase = status.phase if status else "succeeded"
-    if phase == "canceled":
+    phase = status.phase if status else states.SUCCEEDED
+    if phase == states.CANCELED:
         return canceled_key(envelope.id)
     name = f"{safe_segment(envelope.id)}.json"
-    if phase == "paused":
+    if phase == states.PAUSED:
         return PAUSED_PREFIX + name
-    prefix = sink.failed_prefix if phase == "failed" else sink.succeeded_prefix
+    prefix = sink.failed_prefix if phase == states.FAILED else sink.succeeded_prefix
     if sink.layout == "by-time":
         ended_at = status.updated_at if status else None
         timestamp = format_time(parse_time(ended_at)) if ended_at else "unknown"
@@ -111,7 +113,7 @@ def superseded_key(envelope: Envelope) -> str:
     Times, spans and other managed headers are not part of the digest, so a redelivery has the same key.
     """
     end = envelope.status
-    phase = (end.phase if end else None) or "succeeded"
+    phase = end_phase(end)
     users = {name: value for name, value in envelope.headers.items() if not is_managed(name)}
     parts = (envelope.route, users, envelope.payload, end.reason if end else None, end.error if end else None)
     digest = hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()

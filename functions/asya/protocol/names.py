@@ -126,6 +126,10 @@ def job_role(actor: str) -> str:
     return f"x-job-{actor}"
 
 
+PENDING_TABLE = "pending"
+"""The kind of the table of pending envelopes and job runs."""
+
+
 def table_name(namespace: str, kind: str) -> str:
     """The name of a DynamoDB table; the kinds are tasks, sink, pending, fan-in, breaker and hops (`protocol §4`)."""
     return f"asya-{namespace}-{kind}"

@@ -1,18 +1,18 @@
 """Slices, sets, and the messages about sets (`protocol §9`)."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.protocol import headers, ids, names
+from asya.protocol import headers, ids, names, states
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.json_pointer import check_pointer
+from asya.protocol.states import EndStatus
 
-SliceEnd = Literal["succeeded", "failed", "canceled"]
 TOO_MANY_SLICES = f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out"
 
 
@@ -82,7 +82,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     set_id: str
     slice_index: int
     slice_count: int
-    phase: SliceEnd
+    phase: EndStatus
     reason: str
     error: ErrorInfo | None = None
     deadline_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
@@ -100,7 +100,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
         place = f" at {self.actor}" if self.actor else ""
         subject = f"slice {self.slice_index}{name}{place}"
         if self.error is None:
-            end = "was canceled" if self.phase == "canceled" else "ended without a result"
+            end = "was canceled" if self.phase == states.CANCELED else "ended without a result"
             return ErrorInfo(type="SliceFailed", message=f"{subject} {end}")
         return replace(self.error, message=f"{subject}: {self.error.message}")
 

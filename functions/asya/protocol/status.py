@@ -4,9 +4,10 @@ from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.states import Phase
 
-Phase = Literal["pending", "processing", "retrying", "succeeded", "failed", "paused", "canceled"]
 Reason = Literal[
     "Completed",
     "RuntimeError",
@@ -27,7 +28,6 @@ Reason = Literal[
     "Paused",
 ]
 REASONS: frozenset[str] = frozenset(get_args(Reason))
-TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
 
 def known_reason(text: str | None) -> Reason:
@@ -59,8 +59,19 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 def created(actor: str, at: str, deadline_at: str | None = None) -> Status:
     """The status of a new task at the gateway (`protocol §2`, creation)."""
     return Status(
-        phase="pending", actor=actor, attempt=1, max_attempts=1, created_at=at, updated_at=at, deadline_at=deadline_at
+        phase=states.PENDING,
+        actor=actor,
+        attempt=1,
+        max_attempts=1,
+        created_at=at,
+        updated_at=at,
+        deadline_at=deadline_at,
     )
+
+
+def end_phase(status: Status | None) -> Phase:
+    """The phase of an envelope at its end: success unless its status names a phase."""
+    return (status.phase if status is not None else None) or states.SUCCEEDED
 
 
 def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_attempts: int) -> Status:
@@ -72,9 +83,9 @@ def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_
         max_attempts: the limit of the actor's default policy. A retry keeps its attempt and the limit of its own policy.
     """
     before = received or Status()
-    retrying = before.phase == "retrying"
+    retrying = before.phase == states.RETRYING
     return Status(
-        phase="processing",
+        phase=states.PROCESSING,
         actor=actor,
         attempt=(before.attempt or 1) if retrying else 1,
         max_attempts=(before.max_attempts or max_attempts) if retrying else max_attempts,
@@ -89,7 +100,7 @@ def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_
 def routed(status: Status, *, actor: str, now: str) -> Status:
     """The status after ordinary routing: pending at the next actor, attempt 1, without error and reason."""
     return Status(
-        phase="pending",
+        phase=states.PENDING,
         actor=actor,
         attempt=1,
         max_attempts=1,
@@ -101,12 +112,12 @@ def routed(status: Status, *, actor: str, now: str) -> Status:
 
 def succeeded(status: Status, *, now: str) -> Status:
     """The status of success: it keeps the attempt and clears the error."""
-    return msgspec.structs.replace(status, phase="succeeded", reason="Completed", updated_at=now, error=None)
+    return msgspec.structs.replace(status, phase=states.SUCCEEDED, reason="Completed", updated_at=now, error=None)
 
 
 def failed(status: Status, *, reason: Reason, now: str, error: ErrorInfo | None) -> Status:
     """The status of a final failure: it keeps the attempt and carries the error."""
-    return msgspec.structs.replace(status, phase="failed", reason=reason, updated_at=now, error=error)
+    return msgspec.structs.replace(status, phase=states.FAILED, reason=reason, updated_at=now, error=error)
 
 
 def ended(status: Status, *, phase: Phase, reason: Reason, now: str) -> Status:
@@ -117,14 +128,14 @@ def ended(status: Status, *, phase: Phase, reason: Reason, now: str) -> Status:
 def retrying(status: Status, *, now: str, error: ErrorInfo) -> Status:
     """The status of a retry: the next attempt, with the error of the failed one."""
     return msgspec.structs.replace(
-        status, phase="retrying", reason=None, attempt=(status.attempt or 1) + 1, updated_at=now, error=error
+        status, phase=states.RETRYING, reason=None, attempt=(status.attempt or 1) + 1, updated_at=now, error=error
     )
 
 
 def policy_routed(status: Status, *, actor: str, now: str, error: ErrorInfo) -> Status:
     """The status for the first actor of a policy's `then_route`, which can read the error (`protocol §8`)."""
     return Status(
-        phase="pending",
+        phase=states.PENDING,
         reason="PolicyRouted",
         actor=actor,
         attempt=1,

@@ -39,7 +39,9 @@ EXPIRY = "expires_at"
 
 STATE_ATTRIBUTES = ("pk", "sk", "status", "generation", "pause_epoch", "resumed_epoch", EXPIRY)
 """The attributes of a task that the roles of actors may read. They may read no others (`protocol §13.states`)."""
-WEBHOOK_ATTRIBUTES = ("pk", "sk", EXPIRY, "paused")
+PAUSED = "paused"
+"""The attribute of a trigger that an operator has paused."""
+WEBHOOK_ATTRIBUTES = ("pk", "sk", EXPIRY, PAUSED)
 """The attributes that the function of webhooks may read. They tell nothing of a task but that it exists."""
 
 

@@ -6,16 +6,12 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.envelope import Route
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import AT_REST_STATUSES, TERMINAL_STATUSES
 from asya.protocol.pause import PauseRelease, TaskPause
+from asya.protocol.states import TaskStatus
 from asya.protocol.wait import TaskWait
-
-TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
-ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
-"""The statuses in answers. `unknown` stands for a record that cannot be read; no record ever has it."""
-
 
 Settled = Literal["replayed", "redriven", "dismissed", "overtaken"]
 """How the failure of a task was settled (`protocol §13.resolution`)."""
@@ -79,7 +75,7 @@ OVERTAKEN_LIMIT = 5
 """Later tasks for the same work that a record names."""
 
 
-class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EarlierGeneration(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of an earlier generation, before a redrive reopened the task (`protocol §12`).
 
     Attributes:
@@ -155,7 +151,7 @@ class TaskRetry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.generation, self.position, self.attempt, *run
 
 
-class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
+class TaskRecord(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True):
     """The record of a task. The records of its hops are separate (`asya.protocol.hops`).
 
     Attributes:
@@ -225,21 +221,11 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, overtaken=(*self.overtaken, task_id)[-OVERTAKEN_LIMIT:])
 
     @property
-    def is_terminal(self) -> bool:
-        """Whether the task has ended; only a new generation changes it now, unless the end is provisional."""
-        return self.status in TERMINAL_STATUSES
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the task has ended or is paused: it does not go on by itself."""
-        return self.status in AT_REST_STATUSES
-
-    @property
     def waiting_until(self) -> str | None:
         """When the task goes on, if its envelope waits for a time; None otherwise."""
         if self.is_terminal:
             return None
-        if self.status == "paused":
+        if self.is_paused:
             return self.pause.until if self.pause is not None and self.pause.until is not UNSET else None
         return self.wait.until if self.wait is not None and not self.wait.is_sent else None
 

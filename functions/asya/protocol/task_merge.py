@@ -10,16 +10,25 @@ from datetime import timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.envelope import UNKNOWN_HOP
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import PROGRESS_STATUSES, TERMINAL_STATUSES, TaskEvent, is_end
+from asya.protocol.events import TaskEvent, is_end
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
+from asya.protocol.states import TaskStatus
 from asya.protocol.status import known_reason
-from asya.protocol.task import EarlierGeneration, Resolution, TaskRecord, TaskRetry, TaskStatus
+from asya.protocol.task import EarlierGeneration, Resolution, TaskRecord, TaskRetry
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.wait import TaskWait
 
-_RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+_RANKS: dict[str, int] = {
+    states.PENDING: 0,
+    states.RUNNING: 1,
+    states.PAUSED: 2,
+    states.SUCCEEDED: 3,
+    states.FAILED: 3,
+    states.CANCELED: 3,
+}
 
 # A report may name a creation this long before it. Senders set the status of their envelopes, and an index lists every hour in
 # which tasks were created.
@@ -58,19 +67,19 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, root: TaskRecord | Non
 
 def _reported(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     """The record after a report of its own generation."""
-    if event.status == "waiting":
+    if event.status == states.WAITING:
         return _waiting(record, event)
     status = _status_of(event)
     if record.is_terminal and not _is_replaced(record, event):
         return _after_end(record, event, status)
-    is_higher = status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]
+    is_higher = status == states.PAUSED or record.is_terminal or _RANKS[status] > _RANKS[record.status]
     return _advanced(record, event, status) if is_higher and not _is_of_late_copy(record, event) else record
 
 
 def _with_retry(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     """The record with a retry, if it is the last one. It counts in any order: status and hops decide whether it is shown."""
     note = event.data.retry
-    if note is None or event.status not in PROGRESS_STATUSES:
+    if note is None or event.status not in states.PROGRESS:
         return record
     retry = TaskRetry(
         actor=event.data.actor,
@@ -89,7 +98,7 @@ def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:
     """Whether a report replaces the end of a record: a provisional end, or a cancellation whose envelope has ended otherwise."""
     if record.provisional:
         return _voids_provisional(event)
-    return record.status == "canceled" and _is_claimed(event)
+    return record.is_canceled and _is_claimed(event)
 
 
 def _is_claimed(event: TaskEvent) -> bool:
@@ -98,7 +107,11 @@ def _is_claimed(event: TaskEvent) -> bool:
     An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. Beside a cancellation that is claimed there
     is no such report: so the one in the record came by a call, and was too late for the claim.
     """
-    return event.status in ("succeeded", "failed") and event.data.route is not None and not event.data.provisional
+    return (
+        event.status in (states.SUCCEEDED, states.FAILED)
+        and event.data.route is not None
+        and not event.data.provisional
+    )
 
 
 def _voids_provisional(event: TaskEvent) -> bool:
@@ -108,18 +121,18 @@ def _voids_provisional(event: TaskEvent) -> bool:
     """
     if event.data.provisional:
         return False
-    return event.status in ("succeeded", "failed", "paused") or (
-        event.status == "canceled" and event.data.route is not None
+    return event.status in (states.SUCCEEDED, states.FAILED, states.PAUSED) or (
+        event.status == states.CANCELED and event.data.route is not None
     )
 
 
 def _status_of(event: TaskEvent) -> TaskStatus:
     """The task status that a report implies; every report that is not of an end or a pause implies `running`."""
     match event.status:
-        case "succeeded" | "failed" | "canceled" | "paused":
+        case states.SUCCEEDED | states.FAILED | states.CANCELED | states.PAUSED:
             return event.status
         case _:
-            return "running"
+            return states.RUNNING
 
 
 def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
@@ -127,7 +140,7 @@ def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
 
     A report without a route is about the task, not about a hop; and the hop of an unreadable message is unknown.
     """
-    if event.status not in ("succeeded", "failed"):
+    if event.status not in (states.SUCCEEDED, states.FAILED):
         return False
     is_at_a_hop = event.data.route not in (None, UNKNOWN_HOP)
     return is_at_a_hop and event.position <= record.last_pause
@@ -135,7 +148,7 @@ def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
 
 def _new_record(event: TaskEvent, root: TaskRecord | None) -> TaskRecord:
     empty = TaskRecord(
-        id=event.id, status="pending", created_at=creation_time(event), updated_at=event.at, owner=event.data.owner
+        id=event.id, status=states.PENDING, created_at=creation_time(event), updated_at=event.at, owner=event.data.owner
     )
     identified = _identified(empty, event, root)
     return _advanced(replace(identified, generation=event.generation), event, _status_of(event))
@@ -157,7 +170,7 @@ def _identified(record: TaskRecord, event: TaskEvent, root: TaskRecord | None) -
     full. The owner of a record that has none comes from its root or a registration: the header of an envelope can be forged.
     The tool of a child comes from its root alone, whose record the gateway has written.
     """
-    sender = event.data.owner if event.status == "registered" else None
+    sender = event.data.owner if event.status == states.REGISTERED else None
     if record.route is not None and not is_end(event):
         return replace(record, owner=record.owner or sender)
     return replace(
@@ -172,9 +185,9 @@ def _identified(record: TaskRecord, event: TaskEvent, root: TaskRecord | None) -
 
 
 def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
-    if status == "paused":
+    if status == states.PAUSED:
         return _paused(record, event)
-    if event.status == "waiting":
+    if event.status == states.WAITING:
         return _waiting(record, event)
     return _moved(record, event, status)
 
@@ -185,9 +198,9 @@ def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskReco
     moved = replace(
         record,
         status=status,
-        updated_at=event.at if status in TERMINAL_STATUSES else max(record.updated_at, event.at),
+        updated_at=event.at if status in states.TERMINAL else max(record.updated_at, event.at),
     )
-    if status not in TERMINAL_STATUSES and record.route is not None:
+    if status not in states.TERMINAL and record.route is not None:
         return moved
     moved = replace(
         moved,
@@ -195,7 +208,7 @@ def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskReco
         route=data.route or record.route,
         attempt=data.attempt or event.attempt,
     )
-    if status not in TERMINAL_STATUSES:
+    if status not in states.TERMINAL:
         return moved
     return replace(
         moved,
@@ -206,8 +219,8 @@ def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskReco
         provisional=data.provisional,
         pause=None,
         handover=_release_at_end(record, event, status),
-        wait=_due_at_once(record.wait) if status == "canceled" else record.wait,
-        canceled=record.canceled if status == "canceled" else None,
+        wait=_due_at_once(record.wait) if status == states.CANCELED else record.wait,
+        canceled=record.canceled if status == states.CANCELED else None,
         # Who dismissed a provisional end has not seen this one.
         dismissed=None,
     )
@@ -229,9 +242,9 @@ def _waiting(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         since=event.at,
         until=data.waiting_until or event.at,
     )
-    if record.status == "canceled":
+    if record.is_canceled:
         return replace(record, wait=_due_at_once(wait))
-    moved = _moved(record, event, "running") if record.status in ("pending", "running") else record
+    moved = _moved(record, event, states.RUNNING) if record.is_active else record
     return replace(moved, wait=wait)
 
 
@@ -247,7 +260,7 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     data = event.data
     return replace(
         record,
-        status="paused",
+        status=states.PAUSED,
         updated_at=max(record.updated_at, event.at),
         pause_epoch=event.position,
         pause=TaskPause(
@@ -276,7 +289,7 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
 
 def _after_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
     """The record of an ended task after a later report, which never changes the status."""
-    return _paused_after_end(record, event) if status == "paused" else _with_late_result(record, event)
+    return _paused_after_end(record, event) if status == states.PAUSED else _with_late_result(record, event)
 
 
 def _paused_after_end(record: TaskRecord, event: TaskEvent) -> TaskRecord:
@@ -284,10 +297,10 @@ def _paused_after_end(record: TaskRecord, event: TaskEvent) -> TaskRecord:
 
     Nothing else would end it: no message holds it any more. The sweep of pauses sends it to x-sink.
     """
-    if record.status == "succeeded" or event.position <= record.last_pause:
+    if record.has_succeeded or event.position <= record.last_pause:
         return record
     release = PauseRelease(to="x-sink", epoch=event.position, at=max(record.updated_at, event.at))
-    if record.status == "failed":
+    if record.has_failed:
         error = record.error or ErrorInfo(type="RuntimeError", message="the task failed before it paused")
         release = replace(release, failure=PauseFailure(reason=known_reason(record.reason), error=error))
     return replace(record, pause_epoch=event.position, handover=release)
@@ -300,9 +313,9 @@ def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) ->
     """
     if record.is_terminal:
         return record.handover
-    if status != "canceled":
+    if status != states.CANCELED:
         return None
-    if record.status == "paused" and record.pause_epoch is not None:
+    if record.is_paused and record.pause_epoch is not None:
         return PauseRelease(to="x-sink", epoch=record.pause_epoch, at=event.at)
     return record.handover
 
@@ -320,7 +333,7 @@ def reopened(record: TaskRecord, generation: int, *, at: str, by: str | None = N
         ended = replace(ended, resolution=Resolution(how="redriven", at=at, by=by))
     return replace(
         _with_earlier(record, ended),
-        status="pending",
+        status=states.PENDING,
         generation=generation,
         updated_at=at,
         actor=None,
@@ -365,7 +378,7 @@ def _current_generation(record: TaskRecord) -> EarlierGeneration:
 def _generation_of(event: TaskEvent) -> EarlierGeneration:
     """The result that a late report implies for its earlier generation."""
     status = _status_of(event)
-    if status not in TERMINAL_STATUSES:
+    if status not in states.TERMINAL:
         return EarlierGeneration(generation=event.generation, status=status)
     return EarlierGeneration(
         generation=event.generation,
@@ -386,10 +399,8 @@ def _with_earlier(record: TaskRecord, result: EarlierGeneration, event: TaskEven
     """
     results = {each.generation: each for each in record.earlier}
     before = results.get(result.generation)
-    is_void = (
-        before is not None and before.provisional and result.status in TERMINAL_STATUSES and not result.provisional
-    )
-    if before is not None and before.status == "canceled" and event is not None:
+    is_void = before is not None and before.provisional and result.is_terminal and not result.provisional
+    if before is not None and before.is_canceled and event is not None:
         is_void |= _is_claimed(event)
     if before is not None and _RANKS[result.status] <= _RANKS[before.status] and not is_void:
         return record

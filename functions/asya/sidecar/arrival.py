@@ -18,7 +18,7 @@ from asya.function.hop import MAX_DELAY, MAX_WAIT, Arrival, Delivery, Diversion,
 from asya.function.outage_words import Outages, no_outages
 from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, actual_actor, with_versions
-from asya.protocol import headers, ids, names, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import UNKNOWN_HOP, Envelope, json_text
 from asya.protocol.errors import ErrorInfo
@@ -213,7 +213,7 @@ def _check_canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversi
     """Step 4: send the envelope of a canceled task or root to x-sink."""
     if state is None or not state.is_canceled:
         return None
-    canceled = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=format_time(now))
+    canceled = status.ended(_start_status(hop, now), phase=states.CANCELED, reason="Canceled", now=format_time(now))
     return divert(hop, names.SINK, canceled, why="Canceled")
 
 

@@ -13,7 +13,7 @@ from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind, Hop
 from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, actual_actor, check_way, with_versions
-from asya.protocol import headers, ids, names, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, Frame, Route, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
@@ -75,11 +75,11 @@ def empty(hop: Hop, *, now: datetime) -> Delivery:
     """
     received, at = hop.received.status if hop.received is not None else None, format_time(now)
     match received.phase if received is not None else None:
-        case "failed":
+        case states.FAILED:
             reason = received.reason if received is not None else None
-            final_status = replace(hop.status, phase="failed", reason=reason or "RuntimeError", updated_at=at)
-        case "canceled":
-            final_status = status.ended(hop.status, phase="canceled", reason="Canceled", now=at)
+            final_status = replace(hop.status, phase=states.FAILED, reason=reason or "RuntimeError", updated_at=at)
+        case states.CANCELED:
+            final_status = status.ended(hop.status, phase=states.CANCELED, reason="Canceled", now=at)
         case _:
             final_status = status.succeeded(hop.status, now=at)
     return _delivery(hop, names.SINK, replace(hop.envelope, status=final_status), "sink")
@@ -149,7 +149,7 @@ def rejected(
     if due - now > MAX_DELAY:
         changes[headers.NOT_BEFORE] = format_time(due)
     # Without a status the envelope would be registered again, and with a later creation.
-    before = received.status or replace(hop.status, phase="pending")
+    before = received.status or replace(hop.status, phase=states.PENDING)
     delayed = replace(received, status=replace(before, created_at=hop.status.created_at)).with_headers(changes)
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
     return _delivery(hop, hop.actor, delayed, "later", delay=delay)

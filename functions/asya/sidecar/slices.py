@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError, overrides
-from asya.protocol import headers
+from asya.protocol import headers, states
 from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import MeshTable
@@ -135,7 +135,7 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
     paused envelope notifies no set.
     """
     phase = envelope.status.phase if envelope.status else None
-    if phase not in ("succeeded", "failed", "canceled"):
+    if phase not in (states.SUCCEEDED, states.FAILED, states.CANCELED):
         return ()
     status = envelope.status
     try:

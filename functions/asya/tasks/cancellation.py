@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold
 from asya.protocol.task import Cancellation, TaskRecord
@@ -39,4 +40,4 @@ def cancellation_report(record: TaskRecord, *, now: datetime) -> TaskEvent:
 
 
 def _event(record: TaskRecord, data: EventData, now: datetime) -> TaskEvent:
-    return TaskEvent(id=record.id, status="canceled", at=format_time(now), generation=record.generation, data=data)
+    return TaskEvent(id=record.id, status=states.CANCELED, at=format_time(now), generation=record.generation, data=data)

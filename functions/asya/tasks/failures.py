@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import EARLIER_MESSAGE_LIMIT
@@ -84,7 +85,7 @@ def failure_text(status: str, error: ErrorInfo | None, reason: str | None) -> st
     """The error of a task, such as `KeyError: 'price'`; else the reason of a failed or canceled one, or nothing."""
     if error is not None:
         return f"{error.type}: {error.message}"
-    return (reason or "") if status in ("failed", "canceled") else ""
+    return (reason or "") if status in states.ENDED_BADLY else ""
 
 
 def failure_kind(status: str, error: ErrorInfo | None, reason: str | None) -> str:

@@ -18,11 +18,13 @@ from typing import get_args
 
 import msgspec
 
+from asya.protocol import states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import HopRecord
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import TaskRecord, TaskRetry, TaskStatus
+from asya.protocol.states import TaskStatus
+from asya.protocol.task import TaskRecord, TaskRetry
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_kind, failure_text, shortened_error
 from asya.tasks.view import RetryView, TaskView, fail_if_overdue
@@ -33,7 +35,7 @@ TEXT_LIMIT = 1024
 _TEXTS = ("parent", "tool", "actor", "owner", "error")
 _TIMES = ("since", "until")
 # The statuses that share their list of the index with another status.
-_MIXED_STATUSES = frozenset({"pending", "running", "paused", "failed", "canceled"})
+_MIXED_STATUSES = frozenset({states.PENDING, states.RUNNING, states.PAUSED, states.FAILED, states.CANCELED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class TaskFilter:
     @property
     def is_of_open_failures(self) -> bool:
         """Whether the list leaves out failed tasks that are settled."""
-        return self.status == "failed" and not self.resolved
+        return self.status == states.FAILED and not self.resolved
 
     @property
     def reads_records(self) -> bool:
@@ -95,7 +97,7 @@ class TaskFilter:
         on whether a failure is open.
         """
         task = fail_if_overdue(record, now)
-        may_run = task.status == "pending" and self.status == "running"
+        may_run = task.is_pending and self.status == states.RUNNING
         # The hops decide whether the task still runs again.
         retry = None if task.is_terminal else task.retry
         return (

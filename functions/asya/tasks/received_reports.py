@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from asya.protocol import ids
+from asya.protocol import ids, states
 from asya.protocol.envelope import GENERATION_LIMIT, Route
 from asya.protocol.errors import TaskProblem, shortened
 from asya.protocol.events import (
@@ -21,7 +21,6 @@ from asya.protocol.events import (
     EVENT_LIMIT,
     INLINE_RESULT_LIMIT,
     PARTIAL_LIMIT,
-    PROGRESS_STATUSES,
     RECEIVE_LIMIT,
     EventData,
     EventResult,
@@ -229,7 +228,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     yield from _form_problems("data.created_at", data.created_at)
     yield from _form_problems("data.deadline_at", data.deadline_at)
     yield from _due_problems(event)
-    if event.status in PROGRESS_STATUSES and data.route is None:
+    if event.status in states.PROGRESS and data.route is None:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
     if not is_end(event):
         yield from _hop_problems(data)
@@ -244,7 +243,7 @@ def _due_problems(event: TaskEvent) -> Iterator[str]:
     data = event.data
     if data.retry is not None:
         yield from _time_problems("data.retry.next_at", data.retry.next_at)
-    if data.waiting_until is not None or event.status == "waiting":
+    if data.waiting_until is not None or event.status == states.WAITING:
         yield from _time_problems("data.waiting_until", data.waiting_until or "")
 
 
@@ -315,7 +314,7 @@ def read_single_event(
     if "id" in members and _text(members["id"]) != task_id:
         raise BatchError("id differs from the id in the path; leave it out", "id")
     status = _text(members.get("status"))
-    if status in ("running", "pending"):
+    if status in states.ACTIVE:
         # `pending` is validated too, so that a malformed report is rejected.
         members["status"] = Raw(b'"registered"')
     if _text(members.get("type", Raw(b'"status"'))) == "status":
@@ -324,7 +323,7 @@ def read_single_event(
     members.setdefault("at", Raw(msgspec.json.encode(format_time(now))))
     members.setdefault("position", Raw(b"%d" % _position(members)))
     event = read_event(Raw(msgspec.json.encode(members)))
-    if isinstance(event, PartialEvent) or status != "pending":
+    if isinstance(event, PartialEvent) or status != states.PENDING:
         return event
     return None
 

@@ -18,7 +18,6 @@ from asya.tasks.view import fail_if_overdue
 DEPTH = 8
 """Replays of replays, and sets within sets, that are followed."""
 
-_ENDED_BADLY = frozenset({"failed", "canceled"})
 
 Records = Mapping[str, TaskRecord]
 ReadRecords = Callable[[Collection[str]], Records]
@@ -42,9 +41,9 @@ def related_ids(record: TaskRecord) -> Iterable[str]:
     if record.replayed is not None:
         yield record.replayed.id
     yield from record.overtaken
-    if record.status in _ENDED_BADLY and (replayed := _replay_of(record)) is not None:
+    if record.has_ended_badly and (replayed := _replay_of(record)) is not None:
         yield replayed
-    if record.status != "failed":
+    if not record.has_failed:
         return
     if (slot_task := _task_of_slot(record)) is not None:
         yield slot_task
@@ -101,14 +100,14 @@ def is_open(found: Settled | None, owner: str | None) -> bool:
 def _settled(record: TaskRecord, known: Records, depth: int) -> Settled | None:
     if depth == 0:
         return None
-    if record.status == "failed" and record.dismissed is not None:
+    if record.has_failed and record.dismissed is not None:
         return _dismissed(record)
     found = _by_its_replay(record, known, depth)
     if found is None or found.resolution.is_open:
         found = _by_replay_of_the_replayed(record, known, depth) or found
     if found is not None:
         return found
-    if record.status != "failed":
+    if not record.has_failed:
         return None
     return _by_other_start(record, known) or _by_its_set(record, known, depth)
 
@@ -127,14 +126,14 @@ def _by_its_replay(record: TaskRecord, known: Records, depth: int) -> Settled | 
     if link is None or replay is None:  # the process died before it started the replay
         return None
     here = Resolution(how="replayed", at=link.at, by=link.by, task=replay.id, status=replay.status)
-    if replay.status in _ENDED_BADLY:
+    if replay.has_ended_badly:
         further = _settled(replay, known, depth - 1)
-        goes_on = replay if replay.status == "failed" else None
+        goes_on = replay if replay.has_failed else None
         if further is None:
             return Settled(replace(here, is_open=True), goes_on)
         is_open_here = further.resolution.is_open and further.goes_on is None
         return Settled(further.resolution, goes_on) if is_open_here else further
-    is_unsent = replay.status == "pending" and link.lease_until is not None
+    is_unsent = replay.is_pending and link.lease_until is not None
     return Settled(replace(here, is_open=is_unsent))
 
 
@@ -143,20 +142,20 @@ def _by_other_start(record: TaskRecord, known: Records) -> Settled | None:
     first = known.get(_task_of_slot(record) or "")
     others = (*record.overtaken, *((first.id, *first.overtaken) if first is not None else ()))
     for other in filter(None, map(known.get, others)):
-        if other.status == "succeeded" and other.updated_at > record.updated_at:
+        if other.has_succeeded and other.updated_at > record.updated_at:
             return _overtaken(other)
     return None
 
 
 def _by_replay_of_the_replayed(record: TaskRecord, known: Records, depth: int) -> Settled | None:
     """A failed or canceled replay whose task was dismissed, was replayed once more, or runs again."""
-    first = known.get(_replay_of(record) or "") if record.status in _ENDED_BADLY else None
+    first = known.get(_replay_of(record) or "") if record.has_ended_badly else None
     if first is None or depth == 0:
         return None
-    if first.status == "failed" and first.dismissed is not None:
+    if first.has_failed and first.dismissed is not None:
         return _dismissed(first)
     if first.replayed is None:
-        return _overtaken(first) if first.status not in _ENDED_BADLY else None
+        return _overtaken(first) if not first.has_ended_badly else None
     if first.replayed.id == record.id:
         return _by_replay_of_the_replayed(first, known, depth - 1)
     later = known.get(first.replayed.id)
@@ -168,9 +167,9 @@ def _by_its_set(record: TaskRecord, known: Records, depth: int) -> Settled | Non
     origin = known.get(record.parent_id or "") if record.set_id is not None else None
     if origin is None:
         return None
-    if origin.status == "succeeded":
+    if origin.has_succeeded:
         return _overtaken(origin)
-    return _settled(origin, known, depth - 1) if origin.status == "failed" else None
+    return _settled(origin, known, depth - 1) if origin.has_failed else None
 
 
 def _overtaken(by: TaskRecord) -> Settled:

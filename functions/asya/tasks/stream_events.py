@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol.envelope import Route
-from asya.protocol.events import PartialEvent, Progress
+from asya.protocol.events import PartialEvent
 from asya.protocol.pause import TaskPause
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import Progress, ViewStatus
 from asya.tasks.view import RetryView
 
 # Bytes of partials in one batch; a table item may have 400 KB.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from asya.function.sqs import QUEUE_RETENTION_DAYS
+from asya.protocol import states
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold
@@ -88,7 +89,7 @@ def lost_report(record: TaskRecord, hops: HopFold, mesh: MeshTable) -> TaskEvent
     at = format_time(parse_time(since) + timedelta(microseconds=1))
     return TaskEvent(
         id=record.id,
-        status="processing",
+        status=states.PROCESSING,
         at=at,
         generation=record.generation,
         position=latest.position if latest is not None else 0,

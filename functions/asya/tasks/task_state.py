@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from asya.protocol import states
+
 # The status of a task without a record.
-UNKNOWN = "unknown"
+UNKNOWN = states.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +35,4 @@ class TaskState:
     @property
     def is_canceled(self) -> bool:
         """Whether the task or its root is canceled."""
-        return "canceled" in (self.status, self.root_status)
+        return states.CANCELED in (self.status, self.root_status)

@@ -7,12 +7,14 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from asya.function.outage_words import Outages, no_outages
+from asya.protocol import states
 from asya.protocol.envelope import HIGHEST_BEFORE_END, Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy, TaskRecord, ViewStatus
+from asya.protocol.states import ViewStatus
+from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy, TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.failures import failure_kind, shortened_error
 
@@ -36,7 +38,7 @@ class RetryView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_at: str | None = None
 
 
-class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskView(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The response of `GET /api/v1/mesh/{id}`; fields that do not apply are omitted."""
 
     id: str
@@ -91,7 +93,7 @@ def fail_if_overdue(record: TaskRecord, now: datetime, outages: Outages = no_out
     failed_at = max(record.updated_at, record.deadline_at or "")
     words = outages(parse_time(record.created_at))
     error = replace(TIMEOUT_ERROR, message=TIMEOUT_ERROR.message + words) if words else TIMEOUT_ERROR
-    return replace(record, status="failed", reason="Timeout", error=error, provisional=True, updated_at=failed_at)
+    return replace(record, status=states.FAILED, reason="Timeout", error=error, provisional=True, updated_at=failed_at)
 
 
 def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
@@ -102,8 +104,8 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         hops: the hops of the record's generation.
         now: the time for the deadline check.
     """
-    if record.status == "pending" and hops.latest is not None:
-        record = replace(record, status="running")
+    if record.is_pending and hops.latest is not None:
+        record = replace(record, status=states.RUNNING)
     record = _at_latest_hop(record, hops)
     record = fail_if_overdue(record, now)
     retry = _retry(record, hops)
@@ -112,7 +114,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         parent_id=record.parent_id,
         root_id=record.root_id,
         status=record.status,
-        progress_percent=100 if record.status == "succeeded" else min(hops.percent, HIGHEST_BEFORE_END),
+        progress_percent=100 if record.has_succeeded else min(hops.percent, HIGHEST_BEFORE_END),
         actor=record.actor,
         route=record.route,
         attempt=record.attempt,
@@ -125,7 +127,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         pause=record.pause,
         waiting_until=record.waiting_until,
         run=None if record.is_terminal or hops.latest is None else hops.latest.run,
-        problem=hops.problem if record.status == "running" else None,
+        problem=hops.problem if record.is_running else None,
         retry=retry,
         created_at=record.created_at,
         updated_at=record.updated_at,
@@ -136,14 +138,14 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         context=record.context,
         tool=record.tool,
         started_by=record.started_by,
-        canceled=_cancellation(record) if record.status == "canceled" else None,
+        canceled=_cancellation(record) if record.is_canceled else None,
     )
 
 
 def _retry(record: TaskRecord, hops: HopFold) -> RetryView | None:
     """The retry of a running task, until the next attempt gives its first frame."""
     retry = record.retry
-    if retry is None or record.status != "running" or retry.generation != record.generation:
+    if retry is None or not record.is_running or retry.generation != record.generation:
         return None
     if hops.has_passed(retry.position, retry.attempt + 1):
         return None
@@ -159,8 +161,8 @@ def _retry(record: TaskRecord, hops: HopFold) -> RetryView | None:
 def _error_group(record: TaskRecord, retry: RetryView | None) -> str | None:
     """The error of the group of a failed task, or of one that runs again (`protocol §13.failures`)."""
     if retry is not None:
-        return failure_kind("failed", retry.error, None)
-    if record.status != "failed":
+        return failure_kind(states.FAILED, retry.error, None)
+    if not record.has_failed:
         return None
     return failure_kind(record.status, shortened_error(record.error), record.reason) or None
 
@@ -194,7 +196,7 @@ def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
     """Build the view of a task whose record is unreadable."""
     return TaskView(
         id=task_id,
-        status="unknown",
+        status=states.UNKNOWN,
         progress_percent=0,
         created_at=created_at,
         updated_at=created_at,

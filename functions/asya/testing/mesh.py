@@ -18,6 +18,7 @@ from asya.client.calls import to
 from asya.contracts.codec import plain
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
+from asya.protocol.states import ViewStatus
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.http_calls import CALL_TOOL, CANCEL, START_TASK
 from asya.tasks.received_reports import EARLIEST, LATEST
@@ -28,7 +29,7 @@ from asya.testing.errors import TestKitError, hint
 from asya.testing.external import ExternalSystems
 from asya.testing.isolation import on_own_clock, plain_datetime
 from asya.testing.messages import produce, put
-from asya.testing.run import Run, RunStatus
+from asya.testing.run import Run
 from asya.testing.services.notifications import Notification
 from asya.testing.virtual_time import VirtualTime
 from asya_infra.mesh_file.load import load_mesh
@@ -347,7 +348,7 @@ class Mesh:
         """What happened, one line each: seconds, process and call."""
         return tuple(self.cloud.simulation.log.lines)
 
-    def runs(self, status: RunStatus | None = None) -> tuple[Run, ...]:
+    def runs(self, status: ViewStatus | None = None) -> tuple[Run, ...]:
         """The tasks of the mesh, newest first, with slices and other children.
 
         Args:

@@ -4,14 +4,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
 from asya.client.calls import to
+from asya.protocol import states
 from asya.protocol.keys import RESULTS_PREFIX
 from asya.protocol.pause import PauseField
+from asya.protocol.states import ViewStatus
 from asya.protocol.task import Resolution
 from asya.protocol.times import parse_time
 from asya.tasks.http_calls import TASK, TIMELINE
@@ -23,8 +25,7 @@ from asya.testing.isolation import on_own_clock
 if TYPE_CHECKING:
     from asya.testing.mesh import Mesh
 
-RunStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
-_STORED = ("succeeded", "failed", "canceled", "sump")
+_STORED = (states.SUCCEEDED, states.FAILED, states.CANCELED, "sump")
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,10 @@ class Run:
     id: str
 
     @property
-    def status(self) -> RunStatus:
+    def status(self) -> ViewStatus:
         """The status of the task; `unknown` for an envelope without a task."""
         view = self._view()
-        return view.status if view is not None else "unknown"
+        return view.status if view is not None else states.UNKNOWN
 
     @property
     def result(self) -> Any:
@@ -112,11 +113,11 @@ class Run:
         Raises:
             NotSucceededError: the run has another status; the message has its errors.
         """
-        stored = self._stored("succeeded")
+        stored = self._stored(states.SUCCEEDED)
         if stored is not None:
             return stored["payload"]
         view = self._view()
-        if view is not None and view.status == "succeeded" and view.result is not msgspec.UNSET:
+        if view is not None and view.has_succeeded and view.result is not msgspec.UNSET:
             return json.loads(bytes(view.result))
         raise NotSucceededError(self._problem())
 
@@ -157,7 +158,7 @@ class Run:
             status = envelope.status
             if status is None or status.error is None:
                 continue
-            is_final = status.phase == "failed"
+            is_final = status.phase == states.FAILED
             attempt = status.attempt or 1
             attempt = attempt if is_final else max(1, attempt - 1)
             own[len(envelope.route.prev), attempt, status.error.type] = RunError(
@@ -183,7 +184,7 @@ class Run:
     def question(self) -> Question | None:
         """What a paused run waits for; None if it does not wait."""
         view = self._view()
-        pause = view.pause if view is not None and view.status == "paused" else None
+        pause = view.pause if view is not None and view.is_paused else None
         if pause is None:
             return None
         callback = pause.callback if pause.callback is not UNSET else None
@@ -234,12 +235,12 @@ class Run:
 
     def _problem(self) -> str:
         status, errors = self.status, self.errors
-        if status == "paused" and (question := self.question) is not None:
+        if status == states.PAUSED and (question := self.question) is not None:
             names = ", ".join(field.name for field in question.fields)
             return f"run {self.id} is paused: {question.prompt!r}; answer it with mesh.answer(run, {names or ''}=…)"
         text = "\n".join(str(error) for error in errors) or "the mesh is at rest, and nothing went wrong"
-        hint = "" if status in ("failed", "canceled") else "; mesh.travel(minutes=…) lets time pass"
-        return f"run {self.id} {'' if status == 'failed' else 'is '}{status}{hint}\n{text}"
+        hint = "" if status in states.ENDED_BADLY else "; mesh.travel(minutes=…) lets time pass"
+        return f"run {self.id} {'' if status == states.FAILED else 'is '}{status}{hint}\n{text}"
 
 
 class _Timeline(msgspec.Struct, frozen=True):

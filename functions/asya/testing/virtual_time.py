@@ -6,7 +6,7 @@ from itertools import islice
 from asya.capabilities.triggers.messages import slot_message
 from asya.capabilities.triggers.occurrences import slot_key
 from asya.capabilities.triggers.slots import is_slot, slots_after
-from asya.protocol import ids
+from asya.protocol import ids, states
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.testing.deployment import Deployment
@@ -100,7 +100,7 @@ class VirtualTime:
     def _is_open(self, run: Run) -> bool:
         status, sent = run.status, self._cloud.history.sent.get(run.id, [])
         is_stealth = bool(sent) and sent[0].envelope.is_stealth  # it has no task
-        return status in ("pending", "running") or (status == "unknown" and not is_stealth)
+        return status in states.ACTIVE or (status == states.UNKNOWN and not is_stealth)
 
 
 def _waits_beyond(run: Run, end: datetime) -> bool:

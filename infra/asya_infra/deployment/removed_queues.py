@@ -59,7 +59,7 @@ def heavy_backlog(session: Any, namespace: str, actor: str) -> HeavyBacklog:
         actor: the actor, heavy or not.
     """
     dynamodb = session.client("dynamodb")
-    table = names.table_name(namespace, "pending")
+    table = names.table_name(namespace, names.PENDING_TABLE)
     try:
         pending = Pending(dynamodb, session.client("s3"), table=table, bucket="").count(actor)  # counts need no bucket
         records = RunRecords(dynamodb, table=table, retention=timedelta(0))

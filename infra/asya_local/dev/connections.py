@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from asya import manifest, registry
 from asya.manifest import Function
-from asya.protocol import names
-from asya.protocol.events import AT_REST_STATUSES, TaskEvent
+from asya.protocol import names, states
+from asya.protocol.events import TaskEvent
 from asya.tasks.received_reports import BatchError, read_event, read_list
 from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import Deployment
@@ -49,7 +49,7 @@ class Ends:
 def _ends(body: bytes) -> Iterator[TaskEvent]:
     for raw in read_list(body):
         report = read_event(raw)
-        if isinstance(report, TaskEvent) and report.status in AT_REST_STATUSES:
+        if isinstance(report, TaskEvent) and report.status in states.AT_REST:
             yield report
 
 
@@ -57,10 +57,10 @@ def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
     """Return the level and the text of an end; an error is told once, so that of a handler's traceback is not told here."""
     error, data = end.data.error, end.data
     text = f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}"
-    if end.status == "paused":
+    if end.status == states.PAUSED:
         return "end", f"{text}: asya resume {end.id}"
     if error is None:
-        return "end", text if end.status == "succeeded" or data.reason is None else f"{text}: {data.reason}"
+        return "end", text if end.status == states.SUCCEEDED or data.reason is None else f"{text}: {data.reason}"
     summary, trace = f"{error.type}: {error.message}", error.traceback.rstrip()
     if not trace:
         return "error", f"{text}: {summary}"

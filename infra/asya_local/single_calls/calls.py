@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.legacy.options import Responses
 from asya.heavy.run_formation import encode_manifest, form
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Manifest, Member, ResultFrame, ResultHead, manifest_key
 from asya.protocol.times import format_time
@@ -225,7 +226,7 @@ def _manifest(loaded: LoadedMesh, name: str, actor: Actor, payload: bytes) -> Ma
     envelope = {
         "id": "run",
         "route": {"prev": [], "curr": name, "next": []},
-        "status": {"phase": "processing", "attempt": 1},
+        "status": {"phase": states.PROCESSING, "attempt": 1},
         "payload": msgspec.Raw(payload),
     }
     member = Member(
@@ -258,6 +259,6 @@ def _report(folder: Path, job: str, code: int) -> CallReport:
         for frame in (msgspec.json.decode(line, type=ResultFrame) for line in lines[1:])
     )
     error = head.error
-    if head.end == "timed_out" and error is None:
+    if head.end == states.TIMED_OUT and error is None:
         error = ErrorInfo(type="Timeout", message=f"the job took longer than {head.limit:g}s")
-    return CallReport(frames=frames, error=error, timed_out=head.end == "timed_out", milliseconds=head.duration_ms)
+    return CallReport(frames=frames, error=error, timed_out=head.end == states.TIMED_OUT, milliseconds=head.duration_ms)

@@ -102,7 +102,7 @@ def is_status_change(before: TaskRecord | None, after: TaskRecord) -> bool:
     if not after.is_watched:
         return False
     if before is None:
-        return after.status != "pending"
+        return not after.is_pending
     if not before.is_watched:
         return True
     return (before.generation, before.status, before.pause) != (after.generation, after.status, after.pause)

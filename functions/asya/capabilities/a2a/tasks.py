@@ -14,7 +14,7 @@ from asya.capabilities.a2a.types import (
     StatusUpdate,
 )
 from asya.capabilities.a2a.versions import AGENT, STATES, data_part, link_part, text_part
-from asya.protocol.events import AT_REST_STATUSES
+from asya.protocol import states
 from asya.protocol.exact_json import encode_json
 from asya.protocol.strict_json import decode_value
 from asya.tasks.stream_events import StreamPartial
@@ -45,7 +45,7 @@ def task_of(task: TaskView, *, with_progress: bool = True) -> A2ATask:
 
 def has_stopped(task: TaskView) -> bool:
     """Return whether a task has ended or is paused: nothing happens until a caller acts."""
-    return task.status in AT_REST_STATUSES
+    return task.is_at_rest
 
 
 def status_of(task: TaskView) -> A2AStatus:
@@ -111,7 +111,7 @@ def partial_update(partial: StreamPartial, task: TaskView) -> StatusUpdate:
     return StatusUpdate(
         task_id=task.id,
         context_id=context_of(task),
-        status=A2AStatus(state=STATES["running"], timestamp=partial.at, message=message),
+        status=A2AStatus(state=STATES[states.RUNNING], timestamp=partial.at, message=message),
         metadata={"actor": partial.actor},
     )
 
@@ -122,7 +122,7 @@ def _status_parts(task: TaskView) -> tuple[MessagePart, ...]:
         if task.pause.shown is not UNSET:
             question["shown"] = task.pause.shown
         return (text_part(task.pause.prompt), data_part(Raw(encode_json(question))))
-    if task.status == "failed":
+    if task.has_failed:
         message = task.error.message if task.error else "the task failed"
         details = {"reason": task.reason, "error": task.error.type if task.error else None}
         return (text_part(message), data_part(Raw(msgspec.json.encode(details))))

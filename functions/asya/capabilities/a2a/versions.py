@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Raw
 
 from asya.capabilities.a2a.types import A2ATask, ArtifactUpdate, MessagePart, StatusUpdate, WrappedResult
+from asya.protocol import states
 
 Method = Literal[
     "send",
@@ -23,13 +24,13 @@ Method = Literal[
 VERSION = "1.0"
 USER, AGENT = "ROLE_USER", "ROLE_AGENT"
 STATES = {
-    "pending": "TASK_STATE_SUBMITTED",
-    "running": "TASK_STATE_WORKING",
-    "paused": "TASK_STATE_INPUT_REQUIRED",
-    "succeeded": "TASK_STATE_COMPLETED",
-    "failed": "TASK_STATE_FAILED",
-    "canceled": "TASK_STATE_CANCELED",
-    "unknown": "TASK_STATE_UNSPECIFIED",
+    states.PENDING: "TASK_STATE_SUBMITTED",
+    states.RUNNING: "TASK_STATE_WORKING",
+    states.PAUSED: "TASK_STATE_INPUT_REQUIRED",
+    states.SUCCEEDED: "TASK_STATE_COMPLETED",
+    states.FAILED: "TASK_STATE_FAILED",
+    states.CANCELED: "TASK_STATE_CANCELED",
+    states.UNKNOWN: "TASK_STATE_UNSPECIFIED",
 }
 """The state for each status of a task, `unknown` included."""
 METHODS: dict[str, Method] = {

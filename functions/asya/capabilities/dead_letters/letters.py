@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from asya.ends.ending import as_canceled, end_position, failed_child, with_end_status
 from asya.function.hop import Arrival, Delivery
-from asya.protocol import headers, ids, names, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.errors import ErrorInfo, TaskProblem
@@ -16,7 +16,6 @@ from asya.protocol.events import COUNT_LIMIT, TaskEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import decode_message
-from asya.protocol.status import TERMINAL_PHASES
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar.slices import slice_end_deliveries
@@ -117,9 +116,9 @@ def letter_end(
     if letter.actor == names.SINK:
         envelope = with_end_status(envelope, sent_at=letter.arrival.sent_at, now=now)
     phase = envelope.status.phase if envelope.status else None
-    if phase in TERMINAL_PHASES:
+    if phase in states.TERMINAL:
         return LetterEnd(envelope, _report(envelope, letter, now), slice_end_deliveries(envelope, mesh))
-    if phase == "paused":
+    if phase == states.PAUSED:
         return LetterEnd(envelope, None)
     ended = replace(envelope, status=_failed(letter, envelope, mesh, now, problem))
     if frame_left:
@@ -146,7 +145,7 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
         claimed: the phase of the claimed end.
     """
     envelope, spec = letter.envelope, mesh.actors.get(letter.actor)
-    if envelope is None or spec is None or spec.kind != "fan_in" or claimed != "succeeded":
+    if envelope is None or spec is None or spec.kind != "fan_in" or claimed != states.SUCCEEDED:
         return None
     started = status.started(
         envelope.status,

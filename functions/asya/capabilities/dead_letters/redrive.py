@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from asya.capabilities.dead_letters.letters import DeadLetter
 from asya.capabilities.fan_in.sets import ORIGIN, SetState
-from asya.protocol import headers, status
+from asya.protocol import headers, states, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
-from asya.protocol.events import AT_REST_STATUSES
 from asya.protocol.hops import HopFold
 from asya.protocol.slices import slice_header
 from asya.protocol.task import TaskRecord
@@ -73,7 +72,7 @@ def reopen(
         ApiError: 409 with the reason against the redrive.
     """
     task = f"task {record.id!r}"
-    if is_overdue(replace(record, status="running"), now):
+    if is_overdue(replace(record, status=states.RUNNING), now):
         problem = f"the deadline of {task} has passed ({record.deadline_at}); replay it: that gives it a new one"
         raise ApiError(409, "deadline_passed", problem)
     if not record.is_terminal and record.generation > reopening.generation:
@@ -88,11 +87,11 @@ def reopen(
 
 def _check_idle(record: TaskRecord, hops: HopFold, reopening: Reopening) -> None:
     task = f"task {record.id!r}"
-    if record.status in ("succeeded", "canceled"):
+    if record.status in (states.SUCCEEDED, states.CANCELED):
         where = f" in generation {record.generation}" if record.generation else ""
-        problem = f"{task} was {record.status}" if record.status == "canceled" else f"{task} succeeded"
+        problem = f"{task} was {record.status}" if record.is_canceled else f"{task} succeeded"
         raise ApiError(409, record.status, f"{problem}{where}; use `--force` to run it again")
-    if record.status == "paused":
+    if record.is_paused:
         raise ApiError(409, "paused", f"{task} is paused; use `--force` to run it again from the dead letter")
     latest = hops.latest
     if not record.is_terminal and latest is not None and latest.position > reopening.position:
@@ -124,7 +123,7 @@ def check_set_is_open(place: SliceOf, state: SetState | None) -> None:
 def is_at_rest(envelope: Envelope) -> bool:
     """Whether the envelope has ended or is paused; it is sent again unchanged, and no task is reopened."""
     # Only the end of such an envelope could not be recorded.
-    return envelope.status is not None and envelope.status.phase in AT_REST_STATUSES
+    return envelope.status is not None and envelope.status.phase in states.AT_REST
 
 
 def is_past_deadline(envelope: Envelope, now: datetime) -> bool:
@@ -144,9 +143,9 @@ def redriven_envelope(letter: DeadLetter, envelope: Envelope, generation: int, *
         new_status = status.created(letter.actor, format_time(letter.arrival.sent_at))
         envelope = envelope.with_headers({headers.OWNER: letter.arrival.sender or None})
     else:
-        is_pending = received.phase == "pending"
+        is_pending = received.phase == states.PENDING
         new_status = status.Status(
-            phase="pending",
+            phase=states.PENDING,
             reason=received.reason if is_pending else None,
             actor=received.actor or envelope.route.curr,
             attempt=1,

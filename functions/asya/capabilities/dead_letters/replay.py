@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.targets import TargetError, check_target, overrides
-from asya.protocol import headers, status
+from asya.protocol import headers, states, status
 from asya.protocol.api_errors import ApiError, read_body
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PREFIX, safe_segment
@@ -167,7 +167,7 @@ def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, ta
     else:
         start = failure
         problem = f"no failure of {envelope_id!r} is stored" if task else f"there is no task {envelope_id!r}"
-        if task is not None and task.status != "failed":
+        if task is not None and not task.has_failed:
             problem = f"{envelope_id!r} has not failed: its status is {task.status}"
     if start is None:
         raise ApiError(409, "nothing_to_replay", f"{problem}; {_offer(sources, failure)}")
@@ -176,7 +176,7 @@ def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, ta
 
 def _failure(sources: Sources, task: TaskView | None) -> str | None:
     """The copy of the latest failure. Copies of earlier failures may exist, so the record's reason decides."""
-    if task is not None and task.status != "failed":
+    if task is not None and not task.has_failed:
         return None
     last_letter = sources.dead_letters[max(sources.dead_letters)] if sources.dead_letters else None
     candidates = [sources.result, sources.sump, last_letter]
@@ -255,7 +255,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
 
 def _as_received(stored: Envelope, spec: Actor) -> Raw:
     """The payload before the failure; a wrapped payload (`failed_payload: wrapped`) is unwrapped."""
-    if FAILED_PAYLOAD.of(spec) == "wrapped" and stored.status is not None and stored.status.phase == "failed":
+    if FAILED_PAYLOAD.of(spec) == "wrapped" and stored.status is not None and stored.status.phase == states.FAILED:
         try:
             return msgspec.json.decode(stored.payload, type=_Wrapped).original_payload
         except msgspec.MsgspecError:

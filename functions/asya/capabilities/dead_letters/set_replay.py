@@ -126,7 +126,7 @@ def is_taken(task: TaskView | None) -> bool:
 
     After a provisional end it may still succeed.
     """
-    return task is not None and task.status in ("failed", "canceled") and not task.provisional
+    return task is not None and task.has_ended_badly and not task.provisional
 
 
 def too_many(fan_out: FanOut) -> ApiError:

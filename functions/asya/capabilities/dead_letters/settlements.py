@@ -5,6 +5,7 @@ import shlex
 import msgspec
 from msgspec.structs import replace
 
+from asya.protocol import states
 from asya.protocol.api_errors import ApiError, ErrorCode, read_body
 from asya.protocol.task import ReplayLink, Resolution
 
@@ -57,19 +58,19 @@ _CODES: dict[str, ErrorCode] = {
     "overtaken": "overtaken",
 }
 _STATES = {
-    "pending": "is pending",
-    "running": "runs",
-    "paused": "is paused",
-    "succeeded": "has succeeded",
-    "failed": "has failed",
-    "canceled": "was canceled",
+    states.PENDING: "is pending",
+    states.RUNNING: "runs",
+    states.PAUSED: "is paused",
+    states.SUCCEEDED: "has succeeded",
+    states.FAILED: "has failed",
+    states.CANCELED: "was canceled",
 }
 
 
 def settled_error(task_id: str, resolution: Resolution) -> ApiError:
     """The error 409 of a task that is settled; it names what settled it, and what to type."""
     other = resolution.task or ""
-    state = _STATES[resolution.status or "pending"]
+    state = _STATES[resolution.status or states.PENDING]
     match resolution.how:
         case "dismissed":
             what = f"{task_id!r} was dismissed by {resolution.by}: {resolution.reason}"

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError
-from asya.protocol import headers, ids, names, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import NULL, Envelope, Frame, Route
 from asya.protocol.errors import ErrorInfo
@@ -164,7 +164,7 @@ def to_decision(action: Merge | Fail, slice_error: ErrorInfo | None, *, now: dat
     if isinstance(action, Merge):
         return Decision(how="merged", at=at, missing=action.missing)
     error = slice_error or ErrorInfo(type=action.reason, message=action.message)
-    return Decision(how="failed", at=at, reason=action.reason, error=error)
+    return Decision(how=states.FAILED, at=at, reason=action.reason, error=error)
 
 
 def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -> Delivery:
@@ -177,8 +177,8 @@ def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -
     now = parse_time(decision.at)
     if decision.how == "merged":
         return _merge(origin, decision, items, now)
-    if decision.how == "canceled":
-        final_status = status.ended(origin.status, phase="canceled", reason="Canceled", now=decision.at)
+    if decision.how == states.CANCELED:
+        final_status = status.ended(origin.status, phase=states.CANCELED, reason="Canceled", now=decision.at)
     else:
         reason: Reason = "FanInTimeout" if decision.reason == "FanInTimeout" else "SliceFailed"
         final_status = status.failed(origin.status, reason=reason, now=decision.at, error=decision.error)

@@ -11,9 +11,11 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from asya.protocol import states
 from asya.protocol.envelope import Route
 from asya.protocol.errors import MESSAGE_LIMIT, ErrorInfo
-from asya.protocol.events import INLINE_RESULT_LIMIT, PROGRESS_STATUSES, EventData, Progress, TaskEvent
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, TaskEvent
+from asya.protocol.states import Progress
 from asya.tasks.received_reports import BatchError, batch_error
 from asya.tasks.view import TaskView
 
@@ -21,19 +23,19 @@ EnvelopeStatus = Literal["pending", "running", "succeeded", "failed", "unknown"]
 JobStatus = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 _ENVELOPE_STATUSES: dict[str, EnvelopeStatus] = {
-    "pending": "pending",
-    "running": "running",
-    "paused": "running",
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "canceled": "failed",
+    states.PENDING: states.PENDING,
+    states.RUNNING: states.RUNNING,
+    states.PAUSED: states.RUNNING,
+    states.SUCCEEDED: states.SUCCEEDED,
+    states.FAILED: states.FAILED,
+    states.CANCELED: states.FAILED,
 }
 _JOB_STATUSES: dict[EnvelopeStatus, JobStatus] = {
-    "pending": "Pending",
-    "running": "Running",
-    "succeeded": "Succeeded",
-    "failed": "Failed",
-    "unknown": "Running",
+    states.PENDING: "Pending",
+    states.RUNNING: "Running",
+    states.SUCCEEDED: "Succeeded",
+    states.FAILED: "Failed",
+    states.UNKNOWN: "Running",
 }
 
 
@@ -102,7 +104,7 @@ def legacy_envelope(task: TaskView) -> LegacyEnvelope:
     return LegacyEnvelope(
         id=task.id,
         parent_id=task.parent_id,
-        status=_ENVELOPE_STATUSES.get(task.status, "unknown"),
+        status=_ENVELOPE_STATUSES.get(task.status, states.UNKNOWN),
         progress_percent=task.progress_percent,
         route=route,
         current_actor_idx=route.current if route else None,
@@ -119,7 +121,7 @@ def legacy_job(task: TaskView) -> LegacyJob:
     """Convert a task to the form of `/jobs`."""
     return LegacyJob(
         job_id=task.id,
-        status=_JOB_STATUSES[_ENVELOPE_STATUSES.get(task.status, "unknown")],
+        status=_JOB_STATUSES[_ENVELOPE_STATUSES.get(task.status, states.UNKNOWN)],
         progress_percent=task.progress_percent,
         result=task.result,
         result_uri=task.result_uri,
@@ -182,7 +184,7 @@ def progress_event(task: TaskView, report: LegacyProgress, at: str) -> TaskEvent
 
 def final_event(task_id: str, generation: int, report: LegacyFinal, at: str) -> TaskEvent:
     """Convert the report of an end."""
-    failed = report.status == "failed"
+    failed = report.status == states.FAILED
     data = EventData(
         result=UNSET if failed else report.result,
         error=ErrorInfo(type="Error", message=_text(report.error)[:MESSAGE_LIMIT]) if failed else None,
@@ -252,7 +254,7 @@ def upgrade_data(data: Raw, status: str | None, route: Callable[[], Route | None
     if "route" not in members and all(name in members for name in _FLAT):
         members["route"] = _encode({name: members[name] for name in _FLAT})
         members.setdefault("actor", members["curr"])
-    if status in PROGRESS_STATUSES and "route" not in members:
+    if status in states.PROGRESS and "route" not in members:
         found = _about(route(), _text_or_none(members.get("actor")))
         if found is not None:
             members["route"] = _encode(found)

@@ -127,7 +127,7 @@ class McpCalls:
         """Continue a call with the user's answers to a pause; a repetition has no effect."""
         task_id, since = read_request_state(state)
         task = visible_task(self.tools.calls.tasks, task_id, call.caller, now)
-        if task.status != "paused" or task.pause is None or task.pause.since != since:
+        if not task.is_paused or task.pause is None or task.pause.since != since:
             return self._wait(task_id, call, now)
         answers = read_answers(call.params.input_responses)
         if answers is None:
@@ -145,12 +145,7 @@ class McpCalls:
         task = self.tools.calls.wait(task_id, now, call.seconds, on_read=call.on_poll)
         if task is None:
             raise unknown_task(task_id)
-        if (
-            task.status == "paused"
-            and task.pause is not None
-            and call.is_modern
-            and supports_form(call.meta, task.pause)
-        ):
+        if task.is_paused and task.pause is not None and call.is_modern and supports_form(call.meta, task.pause):
             return input_required(task_id, task.pause)
         return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
 

@@ -26,10 +26,11 @@ from asya.capabilities.mcp.types import (
 from asya.capabilities.pauses.resume_input import Answers
 from asya.capabilities.pauses.shown import text_lines
 from asya.gateway.json_rpc import RpcNotification
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, TaskPause
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import ViewStatus
 from asya.tasks.view import TaskView
 
 
@@ -159,17 +160,17 @@ def tool_result(task: TaskView, links: TaskLinks, *, is_modern: bool) -> ToolRes
         is_modern: Whether structured content may be any JSON value; before 2026-07-28 it is an object.
     """
     match task.status:
-        case "succeeded" if task.result is not UNSET:
+        case states.SUCCEEDED if task.result is not UNSET:
             result = _inline_result(task.result, is_modern=is_modern)
-        case "succeeded" if task.result_uri is not None:
+        case states.SUCCEEDED if task.result_uri is not None:
             result = _linked_result(task, task.result_uri, links)
-        case "succeeded":
+        case states.SUCCEEDED:
             result = _summary(task, links, f"Task {task.id} has succeeded without a result.")
-        case "failed" | "canceled":
+        case states.FAILED | states.CANCELED:
             result = _summary(task, links, _failure_text(task), is_error=True)
-        case "paused" if task.pause is not None:
+        case states.PAUSED if task.pause is not None:
             result = _summary(task, links, _pause_text(task, task.pause))
-        case "unknown":
+        case states.UNKNOWN:
             result = _summary(task, links, f"Task {task.id} cannot be read now. Try again later.", is_error=True)
         case _:
             result = _summary(task, links, _running_text(task))
@@ -225,7 +226,7 @@ def _summary(task: TaskView, links: TaskLinks, text: str, *, is_error: bool = Fa
 
 def _failure_text(task: TaskView) -> str:
     at = f" at {task.actor}" if task.actor else ""
-    if task.status == "canceled":
+    if task.is_canceled:
         return f"Task {task.id} was canceled{at}."
     error = f": {task.error.type}: {task.error.message}" if task.error else "."
     return f"Task {task.id} failed{at} ({task.reason or 'no reason given'}){error}"

@@ -80,7 +80,7 @@ def queues_of(tasks: Iterable[TaskView]) -> list[str]:
     """Return the actors on whose queues the envelopes of tasks may wait: where each was last, and where it goes next."""
     found: set[str] = set()
     for task in tasks:
-        if task.status not in ("pending", "running"):
+        if not task.is_active:
             continue
         if task.route is not None:
             found |= {task.route.curr, *task.route.next[:1]}

@@ -11,7 +11,7 @@ from asya.capabilities.pauses.shown import fill_in
 from asya.function.hop import Diversion, Hop
 from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.function.targets import actual_actor
-from asya.protocol import headers, names, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
@@ -132,7 +132,7 @@ def paused_envelope(hop: Hop, *, now: datetime, callback_until: datetime | None 
     envelope = replace(
         hop.envelope,
         route=route.shifted(ahead),
-        status=status.ended(hop.status, phase="paused", reason="Paused", now=at),
+        status=status.ended(hop.status, phase=states.PAUSED, reason="Paused", now=at),
     )
     return envelope.with_headers(
         {headers.PAUSE: pause, headers.FIRST_ATTEMPT: None, headers.NOT_BEFORE: None, headers.RESUME_INPUT: None}
@@ -178,7 +178,7 @@ def paused_report(
     )
     return TaskEvent(
         id=envelope.id,
-        status="paused",
+        status=states.PAUSED,
         at=pause.paused_at,
         generation=envelope.generation,
         position=pause.epoch,

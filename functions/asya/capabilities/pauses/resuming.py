@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from asya.capabilities.pauses.pausing import pause_of
 from asya.capabilities.pauses.resume_input import Answers, complete_answers, merge_answers
 from asya.function.hop import Delivery, Hop
-from asya.protocol import headers, names, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, Frame
@@ -28,7 +28,7 @@ def check_paused(record: TaskRecord) -> int:
     Raises:
         ApiError: 409 if the task is not paused.
     """
-    if record.status != "paused" or record.pause_epoch is None:
+    if not record.is_paused or record.pause_epoch is None:
         problem = "is no longer paused: it was resumed" if record.resumed_epoch is not None else "is not paused"
         raise ApiError(409, "not_paused", f"task {record.id!r} {problem}; its status is {record.status}")
     return record.pause_epoch
@@ -50,7 +50,7 @@ def resume_task(record: TaskRecord, stored: Envelope, answers: Answers, *, now: 
     at = format_time(now)
     return replace(
         record,
-        status="running",
+        status=states.RUNNING,
         updated_at=max(record.updated_at, at),
         deadline_at=deadline_after(pause, at),
         pause=None,
@@ -124,7 +124,7 @@ def deadline_after(pause: PauseHeader, resumed_at: str) -> str | None:
 def _end_status(paused: status.Status, release: PauseRelease) -> status.Status:
     failure = release.failure
     if failure is UNSET:
-        return status.ended(paused, phase="canceled", reason="Canceled", now=release.at)
+        return status.ended(paused, phase=states.CANCELED, reason="Canceled", now=release.at)
     return status.failed(paused, reason=failure.reason, now=release.at, error=failure.error)
 
 
@@ -144,7 +144,7 @@ def expire_pause(record: TaskRecord, limit: timedelta, *, now: datetime) -> Task
 
     Another record stays unchanged: one that is not paused, or not for so long.
     """
-    if record.status != "paused" or record.pause is None or record.pause_epoch is None:
+    if not record.is_paused or record.pause is None or record.pause_epoch is None:
         return record
     if now - parse_time(record.pause.since) < limit:
         return record
@@ -153,7 +153,7 @@ def expire_pause(record: TaskRecord, limit: timedelta, *, now: datetime) -> Task
     failure = PauseFailure(reason="Timeout", error=error)
     return replace(
         record,
-        status="failed",
+        status=states.FAILED,
         updated_at=max(record.updated_at, at),
         reason="Timeout",
         error=error,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, Diversion, Hop
 from asya.function.sqs import queue_group
 from asya.function.targets import actual_actor
-from asya.protocol import headers, names, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
@@ -186,7 +186,7 @@ def waiting_report(held: Envelope, actor: str, *, attempt: int, wait: WaitHeader
     data = EventData(actor=actor, route=held.route, attempt=attempt, waiting_until=wait.until)
     return TaskEvent(
         id=held.id,
-        status="waiting",
+        status=states.WAITING,
         at=wait.since,
         generation=held.generation,
         position=held.route.position,

@@ -10,6 +10,7 @@ import msgspec
 
 from asya.function.aws.table import Table, update
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol import states
 from asya.protocol.times import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class EndClaims:
         may_replace = not claim.is_provisional
         replaces = (
             f"({_REPLACES_PROVISIONAL} AND {_HAS_PAUSED_SINCE})"
-            if claim.phase == "canceled" and not claim.is_by_call
+            if claim.phase == states.CANCELED and not claim.is_by_call
             else _REPLACES_PROVISIONAL
         )
         free = f"{_FREE} OR {replaces}" if may_replace else _FREE

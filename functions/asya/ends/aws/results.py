@@ -255,7 +255,7 @@ def _end_in(metadata: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _phase(envelope: Envelope) -> str:
-    return (envelope.status.phase if envelope.status else None) or "succeeded"
+    return envelope.end_phase
 
 
 CONTENT_TYPE = "application/x-ndjson"

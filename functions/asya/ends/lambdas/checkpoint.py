@@ -42,5 +42,5 @@ class CheckpointActor:
         delivery = next_delivery(self.services, started, Frame(None))
         duration_ms = (self.services.environment.monotonic() - began) * 1000
         report_hop(self.services, started, duration_ms=duration_ms)
-        telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
+        telemetry.count("Processed", by=("outcome", delivery.outcome))
         return [self.services.outbox.send(delivery)]

@@ -10,7 +10,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import Delivery
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.light.envelope_view import envelope_view
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
@@ -61,7 +61,7 @@ class EndActor:
         trace_end(self.services, ended, moment, error=failure[1].type if failure is not None else None)
         if failure is not None:
             return self._failed(received, record, *failure)
-        self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
+        self.services.telemetry.count("Processed", by=("outcome", states.SUCCEEDED))
         return [self.services.outbox.send(Delivery(names.SINK, encode(ended), "sink"))]
 
     def _call(self, envelope: Envelope, payload: object) -> tuple[Reason, ErrorInfo] | None:
@@ -86,7 +86,7 @@ class EndActor:
             raise ParseError(f"payload: {error}", envelope.id) from None
 
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Receipt]:
-        self.services.telemetry.count("Processed", by=("outcome", "failed"))
+        self.services.telemetry.count("Processed", by=("outcome", states.FAILED))
         actor = self.services.settings.actor
         delivery = ending.end_actor_failure(
             envelope, reason, error, actor=actor, sent_at=record.arrival.sent_at, now=self.services.now()

@@ -20,6 +20,7 @@ from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.function.nack import ServiceError
+from asya.protocol import states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
@@ -101,7 +102,7 @@ class CrewEnd(ABC):
             return [*receipts, self.keep_superseded(canceled, winner or result.claim, result.claim.key)]
         if stored.envelope != canceled:
             return [*receipts, *self.keep_refused(envelope, result, key)]
-        self.services.telemetry.count("Processed", by=("outcome", "canceled"))
+        self.services.telemetry.count("Processed", by=("outcome", states.CANCELED))
         receipts += self.remove_replaced(result, canceled, result.claim.key)
         receipts += self.report_end(canceled, result, stored.uri) if ending.is_reported(canceled) else []
         return [*receipts, *self.add_to_index(canceled, stored.uri)]
@@ -207,7 +208,7 @@ def is_held_by_cancellation(result: ClaimResult, envelope: Envelope) -> bool:
     """Whether an end was refused because its task is canceled in this generation."""
     holder = result.claim.phase, result.claim.generation
     is_own = result.outcome == "refused" and not result.is_of_other_owner
-    return is_own and holder == ("canceled", envelope.generation)
+    return is_own and holder == (states.CANCELED, envelope.generation)
 
 
 def end_claims(services: Services) -> EndClaims:
@@ -239,7 +240,7 @@ def claim_end(
     Raises:
         ClientError, BotoCoreError: the claim can be neither written nor read.
     """
-    phase = (envelope.status.phase if envelope.status else None) or "succeeded"
+    phase = envelope.end_phase
     key = result_key(envelope, services.settings.table.sink)
     hop = ending.end_position(envelope)
     claim = Claim(

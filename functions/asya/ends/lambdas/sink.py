@@ -10,7 +10,7 @@ from asya.ends.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, c
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import Delivery
 from asya.function.lambdas.batch import Record
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
@@ -46,9 +46,9 @@ class SinkActor(CrewEnd):
         return [self.services.outbox.send(Delivery(names.SUMP, encode(child), "sump"))]
 
     def _end(self, envelope: Envelope) -> list[Receipt]:
-        phase = (envelope.status.phase if envelope.status else None) or "succeeded"
+        phase = envelope.end_phase
         key = result_key(envelope, self.services.settings.table.sink)
-        if phase not in ending.CLAIMED_PHASES:
+        if phase not in states.TERMINAL:
             self.services.telemetry.count("Processed", by=("outcome", phase))
             return self._keep_unfinished(envelope, key)
         result = claim_end(self.services, envelope)
@@ -72,7 +72,7 @@ class SinkActor(CrewEnd):
     def _measure_task(self, envelope: Envelope, phase: str) -> None:
         """Measure the time from the creation of a task to its end; slices and pauses are no ends of a task."""
         created_at = envelope.status.created_at if envelope.status else None
-        if phase in ending.CLAIMED_PHASES and envelope.parent_id is None and created_at is not None:
+        if phase in states.TERMINAL and envelope.parent_id is None and created_at is not None:
             elapsed_ms = (self.services.now() - parse_time(created_at)).total_seconds() * 1000
             self.services.telemetry.measure("TimeToResult", max(0.0, elapsed_ms), "Milliseconds")
 
@@ -103,6 +103,6 @@ class SinkActor(CrewEnd):
 
     def _index(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
         """Index a stored envelope that succeeded or was canceled; x-sump indexes failed ones."""
-        if uri is None or (envelope.status is not None and envelope.status.phase == "failed"):
+        if uri is None or envelope.has_failed:
             return []
         return self.add_to_index(envelope, uri)

@@ -121,7 +121,7 @@ class SumpActor(CrewEnd):
 
 def _as_failed(envelope: Envelope, record: Record, now: datetime) -> Envelope:
     """The envelope with a failed status; an envelope sent to x-sump by hand may have any status."""
-    if envelope.status is not None and envelope.status.phase == "failed":
+    if envelope.has_failed:
         return envelope
     at = format_time(now)
     start = started(

@@ -115,7 +115,7 @@ def _check(record: TaskRecord, callback: Callback) -> None:
     Raises:
         ApiError: 409 if it is not.
     """
-    is_asked = record.status == "paused" and (record.generation, record.pause_epoch) == (
+    is_asked = record.is_paused and (record.generation, record.pause_epoch) == (
         callback.generation,
         callback.epoch,
     )

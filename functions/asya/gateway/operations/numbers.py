@@ -23,7 +23,7 @@ from asya.capabilities.operations.mesh_numbers import (
 )
 from asya.gateway.http.router import Request, Response
 from asya.gateway.operations.requests import available
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
@@ -162,7 +162,7 @@ class NumberRoutes:
 
     def _errors(self, actor: str, now: datetime) -> list[RecentError]:
         """The newest tasks that failed at an actor; none if they are rare among the newest failed ones of the mesh."""
-        query = ListQuery("tasks", TaskFilter(status="failed", actor=actor), limit=_ERRORS)
+        query = ListQuery("tasks", TaskFilter(status=states.FAILED, actor=actor), limit=_ERRORS)
         page = self.lists.page(query, None, now)
         return [
             RecentError(

@@ -44,7 +44,7 @@ def build_logs(own: HttpServices) -> tuple[HttpRoute, ...]:
 
 
 def _records(settings: Settings) -> RunRecords:
-    return RunRecords(clients.dynamodb(), table=settings.table_name("pending"), retention=timedelta(0))
+    return RunRecords(clients.dynamodb(), table=settings.table_name(names.PENDING_TABLE), retention=timedelta(0))
 
 
 def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
@@ -92,7 +92,7 @@ def _readers(own: HttpServices) -> QueueReaders:
 
 
 def _run_counter(settings: Settings) -> RunCounter:
-    dynamodb, table = clients.dynamodb(), settings.table_name("pending")
+    dynamodb, table = clients.dynamodb(), settings.table_name(names.PENDING_TABLE)
     return RunCounter(
         records=_records(settings),
         pending=Pending(dynamodb, clients.s3(), table=table, bucket=settings.bucket),

@@ -11,6 +11,7 @@ from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.routes.tasks import check_owner
+from asya.protocol import states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopFold
 from asya.protocol.task import Dismissal, TaskRecord
@@ -39,7 +40,7 @@ class FailureRoutes:
         """
         caller = self.access.caller(required_identity(request))
         parameters = {name: value for name, value in request.query.items() if name not in _FIXED}
-        status = "running" if parameters.get("retrying") == "true" else "failed"
+        status = states.RUNNING if parameters.get("retrying") == "true" else states.FAILED
         query = read_list_query(parameters | {"status": status}, "failures", (str, str))
         check_owner(query, caller)
         page = self.failures.page(query, caller.owner_filter, now)
@@ -69,7 +70,7 @@ class DismissalRoutes:
         def decide(record: TaskRecord, _hops: HopFold) -> TaskRecord:
             if wish.undo:
                 return _undone(record)
-            if fail_if_overdue(record, now).status != "failed":
+            if not fail_if_overdue(record, now).has_failed:
                 raise ApiError(409, "not_failed", f"{task_id!r} has not failed: its status is {record.status}")
             if record.dismissed is not None:
                 is_same = (record.dismissed.by, record.dismissed.reason) == (dismissal.by, dismissal.reason)

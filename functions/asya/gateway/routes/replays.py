@@ -77,7 +77,7 @@ class SetReplays:
         slices = set_replay.repeated_slices(request, fan_out, old_set.state if old_set is not None else None)
         task_id, task = self._task(request, fan_out, now)
         _check_owner(task, call.caller)
-        if call.key is None and task is not None and task.status != "pending":
+        if call.key is None and task is not None and not task.is_pending:
             return Replayed(id=task_id, replay_of=stored.id, source=fan_out.uri, slices=slices)
 
         def prepare(record: TaskRecord) -> TaskRecord:

@@ -14,6 +14,7 @@ from asya.capabilities.pauses.resuming import check_paused, resume_task
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
+from asya.protocol import states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
@@ -27,7 +28,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     """The response: the task continues."""
 
     id: str
-    status: str = "running"
+    status: str = states.RUNNING
 
 
 @dataclass(frozen=True)

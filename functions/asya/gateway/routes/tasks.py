@@ -151,7 +151,7 @@ class TaskRoutes:
         """The task whose problem is the outage that may keep it waiting, unless it has one (`protocol §4.outage.shown`)."""
         since = parse_time(task.updated_at)
         is_held = task.problem is not None or task.waiting_until is not None
-        if task.status not in ("pending", "running") or is_held or now - since < _QUIET:
+        if not task.is_active or is_held or now - since < _QUIET:
             return task
         try:
             words = words_about_now(self.outages.read(), since, now)

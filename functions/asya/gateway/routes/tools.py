@@ -16,10 +16,10 @@ from asya.gateway.access import AccessRules
 from asya.gateway.aws.long_poll_permits import LongPollPermits
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, preferred_wait, required_identity
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import AT_REST_STATUSES, TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import ViewStatus
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts.aws.task_starter import Prepare, TaskStarter, unchanged
 from asya.tasks.starts.idempotency import IdempotencyKey
@@ -106,7 +106,7 @@ class ToolCalls:
             remaining = seconds - elapsed
             if task is not None and on_read is not None:
                 on_read(task)
-            if task is None or task.status in AT_REST_STATUSES or remaining <= 0:
+            if task is None or task.is_at_rest or remaining <= 0:
                 return task
             self.environment.sleep(min(delay, remaining))
             delay = min(delay * 1.3, _MAX_DELAY)
@@ -165,11 +165,11 @@ class ToolRoutes:
             task = self.calls.wait(task_id, now, wait_seconds(wait))
         answer = ToolAnswer(
             id=task_id,
-            status=task.status if task else "pending",
+            status=task.status if task else states.PENDING,
             status_url=status_url(request.base_url, task_id),
             stream_url=stream_url(request.base_url, task_id),
         )
-        if task is None or task.status not in TERMINAL_STATUSES:
+        if task is None or not task.is_terminal:
             return Response(202, answer)
         result = replace(answer, result=task.result, result_uri=task.result_uri, error=task.error, reason=task.reason)
         return Response(200, result)

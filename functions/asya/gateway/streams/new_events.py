@@ -26,16 +26,16 @@ from asya.gateway.streams.stream_cursor import (
     StreamCursor,
     paused_state,
 )
+from asya.protocol import states
 from asya.protocol.envelope import Route, progress_percent
-from asya.protocol.events import TERMINAL_STATUSES, Progress
 from asya.protocol.hops import HopRecord
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import Progress, ViewStatus
 from asya.protocol.times import parse_time
 from asya.tasks.stream_events import Partial, PartialBatch, StreamEventType, StreamPartial, StreamStatus
 from asya.tasks.view import TaskView
 
-STEPS: tuple[Progress, ...] = ("received", "processing", "completed")
+STEPS: tuple[Progress, ...] = (states.RECEIVED, states.PROCESSING, states.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def has_unfinished_hops(task: TaskView, hops: Collection[HopRecord]) -> bool:
 
     The missing reports are then still on their way.
     """
-    if task.status != "succeeded" or task.route is None:
+    if not task.has_succeeded or task.route is None:
         return False
     last = len(task.route.prev) - (0 if task.route.curr else 1)
     positions = {hop.position for hop in hops}
@@ -243,7 +243,7 @@ def _in_order(
     calls: list[tuple[tuple[int, ...], Callable[[], None]]] = []
     for attempt in attempts:
         for step in range(events.cursor.steps.get(attempt.key, 0), attempt.done):
-            within = _COMPLETED if STEPS[step] == "completed" else step
+            within = _COMPLETED if STEPS[step] == states.COMPLETED else step
             calls.append(((*attempt.key, within), bind(events.add_step, attempt, step)))
     for partial in partials:
         position, attempt_number, *rest = partial.mark
@@ -261,16 +261,16 @@ class _EventList:
 
     def add_resumption(self) -> None:
         """Add the end of a pause, before everything that follows it."""
-        if self.cursor.state.startswith("w") and self._task.status == "running":
-            self._add_status(RUNNING, "running")
+        if self.cursor.state.startswith("w") and self._task.is_running:
+            self._add_status(RUNNING, states.RUNNING)
 
     def add_step(self, attempt: HopAttempt, step: int) -> None:
         """Add a step of a hop; a late step does not end the pause of a task."""
         source, name = attempt.sources[step], STEPS[step]
-        is_in_pause = self.cursor.state == _state(self._task) and self._task.status == "paused"
-        status: ViewStatus = "paused" if is_in_pause else "running"
+        is_in_pause = self.cursor.state == _state(self._task) and self._task.is_paused
+        status: ViewStatus = states.PAUSED if is_in_pause else states.RUNNING
         percent = max(self.cursor.percent, attempt.percent(step))
-        run = source.run if name != "received" else None
+        run = source.run if name != states.RECEIVED else None
         cursor = replace(
             self.cursor.with_steps(attempt.key, step + 1),
             state=self.cursor.state if is_in_pause else RUNNING,
@@ -288,8 +288,8 @@ class _EventList:
             route=attempt.route(step),
             position=source.position,
             attempt=source.attempt,
-            message_size_kb=source.message_size_kb if name == "received" else None,
-            duration_ms=source.duration_ms if name == "completed" else None,
+            message_size_kb=source.message_size_kb if name == states.RECEIVED else None,
+            duration_ms=source.duration_ms if name == states.COMPLETED else None,
             run=run,
         )
         self._add(StreamEvent("status", cursor, data, self._task_at(data)))
@@ -378,12 +378,12 @@ def _snapshot(task: TaskView, attempts: list[HopAttempt], partials: Iterable[_St
 
 
 def _state(task: TaskView) -> str:
-    if task.status in TERMINAL_STATUSES:
+    if task.is_terminal:
         # An end that was claimed before the cancellation may still replace it.
-        return PROVISIONAL if task.provisional else CANCELED if task.status == "canceled" else FINAL
-    if task.status == "paused":
+        return PROVISIONAL if task.provisional else CANCELED if task.is_canceled else FINAL
+    if task.is_paused:
         return paused_state(task.pause.since if task.pause else "")
-    return PENDING if task.status == "pending" else RUNNING
+    return PENDING if task.is_pending else RUNNING
 
 
 def _noted_at(task: TaskView) -> int:

@@ -38,7 +38,7 @@ from asya.gateway.routes.cancel import CancelRoutes
 from asya.protocol import ids, names
 from asya.protocol.api_errors import ApiError, read_body
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import ViewStatus
 from asya.protocol.triggers import Schedule, Trigger
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.task_store import TaskStoreError
@@ -78,9 +78,9 @@ class TriggerRoutes:
 
     def all(self, _request: Request, now: datetime) -> Response:
         """`GET /api/v1/triggers`: all triggers by name."""
-        states, slots = self.states.read_all(), self._last_slots(self.mesh.triggers, now)
+        kept, slots = self.states.read_all(), self._last_slots(self.mesh.triggers, now)
         views = [
-            trigger_view(name, trigger, states.get(name), slots.get(name), now)
+            trigger_view(name, trigger, kept.get(name), slots.get(name), now)
             for name, trigger in sorted(self.mesh.triggers.items())
         ]
         return Response(200, TriggerList(items=list(map(self._with_url, views))))
@@ -246,7 +246,7 @@ class BackfillRoutes:
         """
         caller = self.access.caller(required_identity(request))
         backfill = self._changed(request.parameters["id"], canceled, now)
-        if backfill.state == "canceled":
+        if backfill.is_canceled:
             self._cancel_tasks(backfill, caller, now)
             self._wake(backfill)
         return Response(200, self._view(backfill, now))

@@ -11,6 +11,7 @@ from asya.heavy.aws.run_files import ManifestError
 from asya.heavy.aws.run_records import RunRecord
 from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
+from asya.protocol import states
 from asya.protocol.job_runs import Manifest, Member
 
 _STATES_BATCH = 200
@@ -59,7 +60,7 @@ class RunCancellation:
         services = self.services
         if not self.are_canceled(manifest.members):
             return
-        if not Placement(services).close_next(record, "canceled"):
+        if not Placement(services).close_next(record, states.CANCELED):
             return  # its driver has finished them, and is at work for others
         services.base.telemetry.log.info("job run canceled: all its tasks are canceled", run_id=manifest.run_id)
         try:
@@ -80,9 +81,9 @@ class RunCancellation:
     def _all_canceled(self, members: Sequence[Member]) -> bool:
         if any(member.report_url != self.services.settings.gateway_url for member in members):
             return False  # a stealth envelope has no task to cancel, that of another gateway none in this mesh
-        states = self.services.states(members)
-        if any(state is not None and not state.is_canceled for state in map(states.get, (m.id for m in members))):
+        known = self.services.states(members)
+        if any(state is not None and not state.is_canceled for state in map(known.get, (m.id for m in members))):
             return False
-        if len(states) < len({member.id for member in members}):
+        if len(known) < len({member.id for member in members}):
             raise UnknownStatesError("the tasks table did not return the states of all tasks of the run")
         return True

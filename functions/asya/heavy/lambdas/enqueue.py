@@ -12,6 +12,7 @@ from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
 from asya.function.sqs import queue_group
 from asya.heavy.lambdas.services import SparkServices, member_of
+from asya.protocol import states
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.protocol.times import parse_time
@@ -151,5 +152,5 @@ class Enqueuer:
         if entry.member.report_url is not None and not entry.hop.is_late_copy:
             base.progress.report(entry.member.report_url, reports.received(entry.hop, now=base.now()))
         trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), action="receive")
-        base.telemetry.count("Processed", by=("outcome", "pending"))
+        base.telemetry.count("Processed", by=("outcome", states.PENDING))
         return []

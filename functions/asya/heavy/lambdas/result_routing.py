@@ -34,6 +34,7 @@ from asya.heavy.run_failures import (
     FailureDecision,
     returned_members,
 )
+from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart, driver_log_key
@@ -163,7 +164,7 @@ class ResultRouter:
         hop = with_late_copy(hop, None if sent_before else self._state(head.index, member))
         if not sent_before and not hop.is_late_copy:
             record_job_result(self._services.base, head, self._manifest.actor)
-            self._trace(hop, None if head.end == "done" else head.error.type if head.error else head.end)
+            self._trace(hop, None if head.end == states.DONE else head.error.type if head.error else head.end)
             frames = self._with_report(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
@@ -194,7 +195,7 @@ class ResultRouter:
     ) -> Iterator[ResultFrame]:
         """The frames; reports `completed` with the first frame, or without frames if the job is done."""
         first = next(frames, None)
-        if first is None and head.end != "done":
+        if first is None and head.end != states.DONE:
             return
         if member.report_url is not None:
             ahead = first.next if first else None
@@ -258,7 +259,7 @@ class ResultRouter:
 
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base
-        base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
+        base.telemetry.count("Processed", by=("outcome", states.FAILED), actor=hop.actor)
         self._trace(hop, error.type)
         delivery = job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random())
         self._send(delivery, hop)

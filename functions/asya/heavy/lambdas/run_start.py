@@ -17,6 +17,7 @@ from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_request import RunRequestError, fingerprint, run_request
+from asya.protocol import states
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
@@ -106,7 +107,7 @@ class RunStart:
         permit = services.run_permits.take(name, is_active=self._holds_permit, priority=priority, now=now)
         if permit is None:
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
-            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            services.base.telemetry.count("JobRuns", by=("state", states.WAITING), actor=actor)
             Placement(services).make_room()
             seconds = POLL_SECONDS * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=now, for_capacity=True)
@@ -141,7 +142,7 @@ class RunStart:
             job_run_id = self._start_job_run(manifest, spec, permit)
         except BusyError as busy:
             log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
-            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            services.base.telemetry.count("JobRuns", by=("state", states.WAITING), actor=actor)
             if busy.for_capacity:
                 self._give_back(permit)
                 Placement(services).make_room()
@@ -164,7 +165,7 @@ class RunStart:
         # The completion believes in it only after the record. The reconciler repeats a lost notification.
         self.services.records.mark_started(manifest.actor, manifest.number, "")
         self.services.notify_completion(manifest.run_id, job_run_id="", state=state, details=details)
-        self._note_start(manifest, "canceled" if state == "CANCELLED" else "refused")
+        self._note_start(manifest, states.CANCELED if state == "CANCELLED" else "refused")
 
     def _is_canceled(self, manifest: Manifest) -> bool:
         """Whether a run that has waited is of canceled tasks alone, and no lost answer has started it."""

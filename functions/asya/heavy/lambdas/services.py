@@ -21,11 +21,11 @@ from asya.heavy.aws.run_records import RunRecords
 from asya.heavy.aws.start_limits import RunPermits, StartRate
 from asya.heavy.run_failures import SPARK_JOB_FAILED, explained
 from asya.heavy.run_request import JobDeployment
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.codec import decode
 from asya.protocol.job_runs import COMMIT_FILE, Member, RunFolder
 from asya.protocol.mesh_table import Actor
-from asya.protocol.status import TERMINAL_PHASES, Status
+from asya.protocol.status import Status
 from asya.protocol.times import format_time, parse_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.task_state import StateQuery, TaskState
@@ -191,13 +191,13 @@ class SparkServices:
 
     @property
     def _table(self) -> str:
-        return self.settings.table_name("pending")
+        return self.settings.table_name(names.PENDING_TABLE)
 
 
 def member_of(hop: Hop, report_url: str | None, *, admitted_at: datetime) -> Member:
     """A started hop as a member of a later run, without its envelope."""
     envelope, received = hop.envelope, hop.received.status if hop.received is not None else None
-    has_ended = received is not None and received.phase in TERMINAL_PHASES
+    has_ended = received is not None and received.phase in states.TERMINAL
     return Member(
         id=envelope.id,
         generation=envelope.generation,

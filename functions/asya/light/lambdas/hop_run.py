@@ -14,6 +14,7 @@ from asya.function.hop import Delivery, Hop
 from asya.function.nack import OutdatedError
 from asya.function.targets import TargetError, with_versions
 from asya.light.envelope_view import envelope_view
+from asya.protocol import states
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import TaskEvent
@@ -154,7 +155,7 @@ class HopRun:
         """
         self._report_start()
         final: Delivery | None = None
-        result = "failed"
+        result = states.FAILED
         error: str | None = None  # its type, for the trace
         try:
             with closing(self._frames()) as frames:
@@ -163,8 +164,8 @@ class HopRun:
             if not self._receipts and not self._hop.is_late_copy:
                 self._report_completed(None)
                 final = outcome.empty(self._hop, now=self._services.now())
-            result = "succeeded"
-            self._circuit.record("succeeded")
+            result = states.SUCCEEDED
+            self._circuit.record(states.SUCCEEDED)
         except CircuitOpenError as rejection:
             result, error = "rejected", "CircuitOpen"
             final = self._rejection(rejection)
@@ -172,28 +173,28 @@ class HopRun:
             error = "ParseError"
             final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
         except (TargetError, slices.TooManyChildrenError) as problem:
-            self._circuit.record("succeeded")
+            self._circuit.record(states.SUCCEEDED)
             final, error = self._refusal(problem)
         except HandlerTimedOut:
-            result, error = "timed_out", "Timeout"
+            result, error = states.TIMED_OUT, "Timeout"
             if self._by_deadline:
                 self._services.telemetry.count("SlaExpired")
             final = self._timeout()
             limit = ErrorInfo(type="Timeout", message=f"no answer within {self._limit.total_seconds():g} s")
-            self._circuit.record("released" if self._by_deadline else "failed", limit)
+            self._circuit.record("released" if self._by_deadline else states.FAILED, limit)
         except HandlerCrashed as crash:
-            result, error = "crashed", crash.error.type
-            self._circuit.record("failed", crash.error)
+            result, error = states.CRASHED, crash.error.type
+            self._circuit.record(states.FAILED, crash.error)
             final = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerFailed as failure:
             error = failure.error.type
-            self._circuit.record("failed", failure.error)
+            self._circuit.record(states.FAILED, failure.error)
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
         is_delayed = final is not None and final.kind == "later"
-        if result != "succeeded" and not is_delayed and self._send_stored_frames():
-            final, result, error = None, "succeeded", None
+        if result != states.SUCCEEDED and not is_delayed and self._send_stored_frames():
+            final, result, error = None, states.SUCCEEDED, None
         self._send_final(final)
         trace_hop(self._services, self._hop, self._began_at, error=error)
         self._services.telemetry.count("Processed", by=("outcome", result))

@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol import states
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.circuit_breaker import (
     Circuit,
@@ -89,7 +90,7 @@ class Breaker:
             The new circuit if this call opened or closed it, else None.
         """
         moment = now.timestamp()
-        if (result != "failed" and not permit.is_probe) or moment < self._outage_until:
+        if (result != states.FAILED and not permit.is_probe) or moment < self._outage_until:
             return None
         try:
             return self._record(permit, result, moment, error)
@@ -124,9 +125,9 @@ class Breaker:
         self, circuit: Circuit, permit: Permit, result: CallResult, now: float, error: str
     ) -> Circuit | None:
         match result:
-            case "succeeded":
+            case states.SUCCEEDED:
                 return after_success(circuit, permit)
-            case "failed":
+            case states.FAILED:
                 return after_failure(circuit, self.limits, permit, now=now, error=error)
             case "released":
                 return after_release(circuit, permit)

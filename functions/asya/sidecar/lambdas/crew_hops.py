@@ -67,7 +67,7 @@ def pass_on(services: Services, hop: Hop) -> Receipt:
     delivery = next_delivery(services, hop, Frame(None, alone=True))
     receipt = services.outbox.send(delivery)
     report_hop(services, hop, duration_ms=(services.environment.monotonic() - began) * 1000)
-    services.telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
+    services.telemetry.count("Processed", by=("outcome", delivery.outcome))
     return receipt
 
 

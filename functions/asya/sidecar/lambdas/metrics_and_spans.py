@@ -6,6 +6,7 @@ from datetime import datetime
 from asya.function.hop import Hop
 from asya.function.lambdas.batch import Record
 from asya.function.spans import end_span, hop_span, job_span
+from asya.protocol import states
 from asya.protocol.envelope import Envelope
 from asya.protocol.job_runs import ResultHead
 from asya.sidecar.lambdas.services import Services
@@ -27,7 +28,7 @@ def record_arrivals(services: Services, items: Sequence[Record]) -> None:
 
 def record_job_result(services: Services, head: ResultHead, actor: str) -> None:
     """Record the result of one envelope of a job run."""
-    outcome = "succeeded" if head.end == "done" else head.end
+    outcome = states.SUCCEEDED if head.end == states.DONE else head.end
     services.telemetry.count("Processed", by=("outcome", outcome), actor=actor)
     services.telemetry.measure("HandlerDuration", head.duration_ms, "Milliseconds", actor=actor)
     if head.by_deadline:

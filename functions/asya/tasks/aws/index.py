@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from asya.function.aws.table import Page, Table, put, where
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol import states
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.table_calls import table_errors
@@ -151,12 +152,12 @@ class TaskIndex:
                 if item.integer("expires_at") > now.timestamp():
                     yield item.key.sk.removeprefix(HOUR_PREFIX)
 
-    def listed(self, hour: str, states: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
+    def listed(self, hour: str, listed: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
         """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter.
 
         Tasks of one time and owner are never on two pages.
         """
-        partitions = [_listed_key(state, hour, shard) for state in states for shard in range(SHARDS)]
+        partitions = [_listed_key(state, hour, shard) for state in listed for shard in range(SHARDS)]
         return self._page(LISTED_INDEX, "listed_in", partitions, before, limit)
 
     def children(self, parent_id: str, before: ListKey, limit: int) -> IndexPage:
@@ -258,9 +259,9 @@ def _keys(items: Iterable[Item]) -> list[ListKey]:
 
 
 def _state(record: TaskRecord) -> ListState:
-    if record.status == "succeeded":
-        return "succeeded"
-    return "failed" if record.is_terminal else "open"
+    if record.has_succeeded:
+        return states.SUCCEEDED
+    return states.FAILED if record.is_terminal else "open"
 
 
 def _listed_key(state: ListState, hour: str, shard: int) -> str:

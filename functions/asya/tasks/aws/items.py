@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from asya.function.aws.table import Change, delete, put
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol import states
 from asya.protocol.exact_json import encode_json, exact_decoder
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.pause import PauseRelease
@@ -74,7 +75,9 @@ def record_key(task_id: str) -> Key:
 
 def withdrawal(task_id: str) -> Change:
     """Delete a record that has not changed since its creation."""
-    return delete(record_key(task_id)).only_if("revision = :first AND #status = :pending", first=1, pending="pending")
+    return delete(record_key(task_id)).only_if(
+        "revision = :first AND #status = :pending", first=1, pending=states.PENDING
+    )
 
 
 def hop_prefix(generation: int) -> str:
@@ -142,9 +145,9 @@ def waiting_shards(moment: datetime) -> Iterator[int]:
 def _waiting(record: TaskRecord) -> dict[str, Value]:
     if record.handover is not None:
         state, since = "handover", record.handover.at
-    elif record.status == "paused" and record.pause is not None:
+    elif record.is_paused and record.pause is not None:
         until = record.pause.until
-        state, since = ("paused", record.pause.since) if until is UNSET else ("wait", until)
+        state, since = (states.PAUSED, record.pause.since) if until is UNSET else ("wait", until)
     elif record.wait is not None and not record.wait.is_sent:
         state, since = "wait", record.wait.until
     else:

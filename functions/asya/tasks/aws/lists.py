@@ -7,6 +7,7 @@ from itertools import islice
 
 from asya.function.aws import clients
 from asya.function.aws.table import chunks
+from asya.protocol import states
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
@@ -53,13 +54,13 @@ class OverdueTasks:
 
 
 _STATES: dict[str | None, tuple[ListState, ...]] = {
-    None: ("open", "succeeded", "failed"),
-    "pending": ("open",),
-    "running": ("open",),
-    "paused": ("open",),
-    "succeeded": ("succeeded",),
-    "failed": ("failed",),
-    "canceled": ("failed",),
+    None: ("open", states.SUCCEEDED, states.FAILED),
+    states.PENDING: ("open",),
+    states.RUNNING: ("open",),
+    states.PAUSED: ("open",),
+    states.SUCCEEDED: (states.SUCCEEDED,),
+    states.FAILED: (states.FAILED,),
+    states.CANCELED: (states.FAILED,),
 }
 
 
@@ -95,21 +96,21 @@ class ListScan:
             parent_id = wanted.parent
             yield from _pages(lambda key: self.index.children(parent_id, key, limit), before)
             return
-        states = _STATES[wanted.status]
+        listed = _STATES[wanted.status]
         # An overdue task reads as failed before the deadline sweep has failed its record.
-        overdue = self.overdue.keys(now) if wanted.status == "failed" else []
+        overdue = self.overdue.keys(now) if wanted.status == states.FAILED else []
         if overdue is None:
-            states, overdue = ("failed", "open"), []
+            listed, overdue = (states.FAILED, "open"), []
         for hour in self.index.hours(before, now):
             start = min(before, ListKey(f"{hour}~", LAST_ID))
-            yield from self._hour(hour, states, start, limit, overdue)
+            yield from self._hour(hour, listed, start, limit, overdue)
 
     def _hour(
-        self, hour: str, states: Sequence[ListState], before: ListKey, limit: int, more: Sequence[ListKey]
+        self, hour: str, listed: Sequence[ListState], before: ListKey, limit: int, more: Sequence[ListKey]
     ) -> Iterator[IndexPage]:
         """Read the pages of an hour, with more keys among them."""
         end = ListKey(hour, "")
-        for page in _pages(lambda key: self.index.listed(hour, states, key, limit), before):
+        for page in _pages(lambda key: self.index.listed(hour, listed, key, limit), before):
             complete_to = page.complete_to or end
             added = [key for key in more if complete_to <= key < before]
             yield IndexPage(sorted({*page.keys, *added}, reverse=True) if added else page.keys, complete_to)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from asya.function.aws.table import Table, where
+from asya.protocol import states
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.items import waiting_key, waiting_shards
@@ -41,7 +42,7 @@ class PausedTasks:
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        return self._waiting("paused", until)
+        return self._waiting(states.PAUSED, until)
 
     def pause_releases(self, until: datetime) -> Iterator[PausedTask]:
         """Find the tasks with an unfinished pause release that was written before `until`.
@@ -59,7 +60,7 @@ class PausedTasks:
         """
         return self._waiting("wait", now)
 
-    def _waiting(self, state: Literal["paused", "handover", "wait"], until: datetime) -> Iterator[PausedTask]:
+    def _waiting(self, state: str, until: datetime) -> Iterator[PausedTask]:
         with table_errors("read the waiting tasks"):
             for shard in waiting_shards(until):
                 key = waiting_key(state, shard)

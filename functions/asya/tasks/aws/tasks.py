@@ -16,7 +16,8 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from asya.protocol.events import PROGRESS_STATUSES, EventResult, PartialEvent, Report, TaskEvent, is_end, report_order
+from asya.protocol import states
+from asya.protocol.events import EventResult, PartialEvent, Report, TaskEvent, is_end, report_order
 from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
@@ -210,7 +211,7 @@ class Tasks:
         reports = [event for group in groups for event in group]
         ids = {event.id for event in reports} | {event.root_id for event in reports if event.root_id}
         cached = {task_id: stored for task_id in ids if (stored := self._cache.get(task_id))}
-        new = {event.id for event in reports if event.status == "registered" and may_create}
+        new = {event.id for event in reports if event.status == states.REGISTERED and may_create}
         missing = ids - cached.keys() - new
         return cached | (self._store.records(missing, now, consistent=not may_create) if missing else {})
 
@@ -242,7 +243,7 @@ class Tasks:
     def _is_progress_only(self, reports: Iterable[TaskEvent]) -> bool:
         """Whether the reports cannot change the record: progress of a task that has started or ended, and no retry."""
         return all(
-            event.status in PROGRESS_STATUSES
+            event.status in states.PROGRESS
             and event.data.retry is None
             and self._cache.has_generation(event.id, event.generation)
             for event in reports

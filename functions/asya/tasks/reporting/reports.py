@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.function.hop import Hop
 from asya.function.spans import envelope_context, is_recorded
-from asya.protocol import headers
+from asya.protocol import headers, states
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo, TaskProblem, shortened
 from asya.protocol.events import (
@@ -18,13 +18,13 @@ from asya.protocol.events import (
     PARTIAL_LIMIT,
     RECEIVE_LIMIT,
     EventData,
-    EventStatus,
     PartialEvent,
     RetryNote,
     TaskEvent,
 )
 from asya.protocol.run_progress import RunNote
 from asya.protocol.slices import slice_header
+from asya.protocol.states import EventStatus
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
 
@@ -40,7 +40,7 @@ def registered(hop: Hop, *, now: datetime) -> TaskEvent:
         route=hop.envelope.route,
         created_at=format_time(hop.arrival.sent_at) if hop.envelope.parent_id is None else None,
     )
-    return _event(hop, "registered", data, now)
+    return _event(hop, states.REGISTERED, data, now)
 
 
 def received(hop: Hop, *, now: datetime) -> TaskEvent:
@@ -53,7 +53,7 @@ def received(hop: Hop, *, now: datetime) -> TaskEvent:
         message_size_kb=size,
         trace_id=_trace_in_xray(hop),
     )
-    return _event(hop, "received", data, now)
+    return _event(hop, states.RECEIVED, data, now)
 
 
 def _trace_in_xray(hop: Hop) -> str | None:
@@ -71,7 +71,7 @@ def processing(hop: Hop, *, now: datetime) -> TaskEvent:
 def at_work(envelope: Envelope, actor: str, *, now: datetime) -> TaskEvent:
     """The report that an actor works on an envelope, be it a hop or an end."""
     attempt = (envelope.status.attempt if envelope.status else None) or 1
-    return _task_event(envelope, "processing", EventData(actor=actor, route=envelope.route, attempt=attempt), now)
+    return _task_event(envelope, states.PROCESSING, EventData(actor=actor, route=envelope.route, attempt=attempt), now)
 
 
 def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:
@@ -89,7 +89,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
     if next_actors is not None:
         route = replace(route, next=next_actors)
     data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
-    return _event(hop, "completed", data, now)
+    return _event(hop, states.COMPLETED, data, now)
 
 
 def retried(hop: Hop, retry: RetryNote, *, now: datetime) -> TaskEvent:
@@ -140,7 +140,7 @@ def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None)
     status = envelope.status
     phase = status.phase if status else None
     actor = (status.actor if status else None) or ""
-    succeeded = phase == "succeeded"
+    succeeded = phase == states.SUCCEEDED
     inline = succeeded and len(bytes(envelope.payload)) <= INLINE_RESULT_LIMIT
     data = EventData(
         actor=actor,
@@ -151,7 +151,9 @@ def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None)
         error=shortened(status.error) if status and status.error and not succeeded else None,
         reason=status.reason if status and not succeeded else None,
     )
-    end: EventStatus = phase if phase in ("succeeded", "failed", "canceled", "paused") else "failed"
+    end: EventStatus = (
+        phase if phase in (states.SUCCEEDED, states.FAILED, states.CANCELED, states.PAUSED) else states.FAILED
+    )
     return _task_event(envelope, end, data, at)
 
 

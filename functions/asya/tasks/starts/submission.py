@@ -10,7 +10,7 @@ from msgspec import Raw
 from asya.function.hop import Delivery
 from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, check_target, overrides
-from asya.protocol import codec, names, status
+from asya.protocol import codec, names, states, status
 from asya.protocol import headers as header_names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import NULL, Envelope, Route
@@ -154,7 +154,7 @@ def first_record(envelope: Envelope, owner: str) -> TaskRecord:
     initial = envelope.status or status.Status()
     return TaskRecord(
         id=envelope.id,
-        status="pending",
+        status=states.PENDING,
         created_at=initial.created_at or "",
         updated_at=initial.created_at or "",
         owner=owner,

@@ -8,7 +8,8 @@ from asya.capabilities.operations.aws.job_runs import emr_state, run_word
 from asya.function.hop import Delivery, DeliveryKind, Diversion
 from asya.heavy.aws.run_records import Resolution, RoutingCursor, RunRecord
 from asya.heavy.results import Outcome, RunOutcomes, outcome_of, outcome_of_diversion
-from asya.protocol.job_runs import End, Place, ResultHead
+from asya.protocol.job_runs import Place, ResultHead
+from asya.protocol.states import JobEnd
 
 RECORD = RunRecord("clean", 1, "started", "2026-01-01T00:00:00Z", job_run_id="00a", members=20, job_state="RUNNING")
 
@@ -77,7 +78,7 @@ def test_the_word_of_a_run_says_how_far_it_is(record: RunRecord, word: str, at_e
         ("crashed", "sump", "failed"),
     ],
 )
-def test_the_first_delivery_of_a_result_decides(end: End, kind: DeliveryKind | None, outcome: Outcome) -> None:
+def test_the_first_delivery_of_a_result_decides(end: JobEnd, kind: DeliveryKind | None, outcome: Outcome) -> None:
     delivery = None if kind is None else Delivery("a", b"", kind)
     assert outcome_of(ResultHead(index=0, end=end), delivery) == outcome
 

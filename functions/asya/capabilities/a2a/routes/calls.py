@@ -62,6 +62,7 @@ from asya.gateway.json_rpc import (
 )
 from asya.gateway.routes.tool_tasks import ToolTasks
 from asya.gateway.streams.event_poller import EventPoller
+from asya.protocol import states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.protocol.pause import ANSWERS_LIMIT
@@ -220,7 +221,7 @@ class A2ARoutes:
             if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
             raise to_a2a_error(error) from None
-        if canceled.status != "canceled":
+        if canceled.status != states.CANCELED:
             raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {canceled.status}", "id")
         return self.visible_task(task_id, caller, now)
 

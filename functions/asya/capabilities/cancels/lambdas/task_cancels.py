@@ -23,7 +23,7 @@ from asya.function.aws.table import chunks
 from asya.function.lambdas.environment import Environment
 from asya.function.lambdas.function import Function
 from asya.heavy.aws.completion_messages import CancelRequests
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.hops import HopFold
@@ -106,7 +106,7 @@ class TaskCancels:
         record = self.tasks.update(task_id, decide, now)
         if record is None:
             return None
-        if record.status != "canceled":
+        if not record.is_canceled:
             is_on_its_way = _has_ended(holder, record) and holder.phase != record.status
             return CanceledTask(record, holder.phase if holder is not None and is_on_its_way else None)
         canceled = _cancellation(record)
@@ -161,7 +161,7 @@ class TaskCancels:
         """Cancel tasks; the pause sweep releases the paused ones."""
         records = [stored.record for stored in self.store.records(ids, now, consistent=True).values()]
         # A repetition claims what the first call has marked only.
-        open_records = [record for record in records if not record.is_terminal or record.status == "canceled"]
+        open_records = [record for record in records if not record.is_terminal or record.is_canceled]
         self.tasks.report([cancellation_report(record, now=now) for record in open_records], now, may_create=False)
 
         def claim(record: TaskRecord) -> None:
@@ -187,14 +187,14 @@ class TaskCancels:
 def _cancellation(record: TaskRecord) -> Claim:
     """The claim of a canceled task; its position is beyond each pause."""
     key = canceled_key(record.id)
-    return Claim(record.id, record.generation, "canceled", key, COUNT_LIMIT, owner=record.owner, is_by_call=True)
+    return Claim(record.id, record.generation, states.CANCELED, key, COUNT_LIMIT, owner=record.owner, is_by_call=True)
 
 
 def _has_ended(holder: Claim | None, record: TaskRecord) -> TypeGuard[Claim]:
     """Whether an end of the task's generation is claimed. A provisional one may give way to a cancellation."""
     if holder is None or holder.generation != record.generation:
         return False
-    return holder.phase != "canceled" and not holder.is_provisional
+    return holder.phase != states.CANCELED and not holder.is_provisional
 
 
 def build_task_cancels(own: Function, stored: StoredTasks) -> TaskCancels:

@@ -29,7 +29,7 @@ from asya.capabilities.dead_letters.settlements import in_progress_error, other_
 from asya.function.aws.bounded_reads import largest_payload, read_at_most
 from asya.function.aws.conditional_writes import is_missing
 from asya.function.targets import actual_actor
-from asya.protocol import ids, names
+from asya.protocol import ids, names, states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import HopFold
@@ -106,7 +106,7 @@ class ReplaySources:
 
     def _result(self, envelope_id: str, task: TaskView | None) -> str | None:
         """The address of a failed envelope's result. A record may name any address, but only results may be read."""
-        named = task.result_uri if task is not None and task.status == "failed" else None
+        named = task.result_uri if task is not None and task.has_failed else None
         if named is not None and named.startswith(self._results_uri):
             return self._if_there(named)
         return self._if_there(f"{self._results_uri}{self._failed_prefix}{safe_segment(envelope_id)}.json")
@@ -249,7 +249,7 @@ class ReplayStarts:
         for number in range(_REPETITIONS):
             new_id = ids.repeat_id(call.old_id, "replay", number)
             new = self.tasks.read(new_id, now)
-            if new is None or new.status not in ("failed", "canceled"):
+            if new is None or not new.has_ended_badly:
                 shared = IdempotencyKey(_ANY_CALLER, f"replay:{new_id}", call.request)
                 return self._start(changed(call, new_id=new_id, shared_key=shared), compose, now, call.prepare)
         raise ApiError(
@@ -301,9 +301,9 @@ class ReplayStarts:
         link = old.replayed
         if link is not None and link.lease_until is not None:
             new = self.tasks.read(link.id, now)
-            if new is None or new.status == "pending":
+            if new is None or new.is_pending:
                 self._check_lease(old.id, link, now)
-            if new is not None and new.status == "pending":
+            if new is not None and new.is_pending:
                 raise _Begun(link) if link.request == call.request else other_request_error(old.id, link)
         self.check(old, now)
 
@@ -317,7 +317,7 @@ class ReplayStarts:
         self.starter.start(compose, link.by, link.id, parse_time(link.at), call.prepare)
         self._complete(call.old_id, link.id, now)
         if call.key is not None:  # a repetition of this call finds the task running, and has the same answer
-            raise settled_error(call.old_id, Resolution(how="replayed", task=link.id, status="pending"))
+            raise settled_error(call.old_id, Resolution(how="replayed", task=link.id, status=states.PENDING))
         return link.id
 
     def _complete(self, old_id: str, new_id: str, now: datetime) -> None:

@@ -18,6 +18,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import Arrival, Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
 from asya.function.targets import TargetError
+from asya.protocol import states
 from asya.protocol.codec import decode, encode
 from asya.protocol.events import INLINE_RESULT_LIMIT
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
@@ -218,7 +219,7 @@ class FanInActor:
 
     def _mismatch(self, hop: Hop, error: Exception, began_at: datetime) -> list[Receipt]:
         """End an envelope that belongs to no set of this actor at x-sump."""
-        self._count("failed")
+        self._count(states.FAILED)
         delivery = outcome.mismatch(hop, TargetError(str(error)), now=self.services.now())
         trace_hop(self.services, hop, began_at, error="RouteMismatch")
         return [self.services.outbox.send(delivery)]

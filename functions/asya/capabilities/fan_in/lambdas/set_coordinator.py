@@ -28,6 +28,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import MAX_DELAY, Arrival, Delivery, Hop
 from asya.function.nack import ServiceError
 from asya.function.targets import TargetError, actual_actor, check_target, check_way
+from asya.protocol import states
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
@@ -151,10 +152,10 @@ class SetCoordinator:
             self.origin_ended(record)
             current = self.sets.get(record.set_id)
             return self.advance(current, is_last_receive=is_last_receive) if current is not None else []
-        has_canceled = any(ended.phase == "canceled" for ended in endings)
+        has_canceled = any(ended.phase == states.CANCELED for ended in endings)
         if has_canceled and self._is_origin_canceled(record, is_last_receive=is_last_receive):
             moment = self.services.now()
-            canceled = Decision(how="canceled", at=format_time(moment))
+            canceled = Decision(how=states.CANCELED, at=format_time(moment))
             record, was_saved = self._save_decision(record.set_id, canceled, moment.timestamp())
             return self._finish(record, has_lease=was_saved)
         return self.advance(record, is_last_receive=is_last_receive)
@@ -174,7 +175,7 @@ class SetCoordinator:
         if isinstance(action, Merge):
             return to_decision(action, None, now=moment)
         if self._is_origin_canceled(record, is_last_receive=is_last_receive):
-            return Decision(how="canceled", at=format_time(moment))
+            return Decision(how=states.CANCELED, at=format_time(moment))
         error: ErrorInfo | None = None
         if action.slice_index is not None:
             error = self.slices.load_error(record.set_id, action.slice_index, record.state.slice_count)

@@ -12,6 +12,7 @@ from asya.heavy.aws.run_files import Heartbeats, ManifestError, Manifests, Resul
 from asya.heavy.aws.run_records import Resolution, RunRecord, RunRecords
 from asya.heavy.results import RunOutcomes, part_results
 from asya.heavy.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
+from asya.protocol import states
 from asya.protocol.job_runs import Manifest, ResultHead, Usage, run_id
 from asya.protocol.run_progress import HeartbeatRecord
 
@@ -132,7 +133,7 @@ def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
 
 RESULTS_UNREADABLE = "result unreadable"
 RESULTS_UNREAD = "has a result"
-_ENDS = {"done": "succeeded"}
+_ENDS = {states.DONE: states.SUCCEEDED}
 """The words of the ends of results that differ from those of job libraries."""
 
 

@@ -20,7 +20,7 @@ from asya.capabilities.operations.payloads import (
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.conditional_writes import is_missing
 from asya.function.claim_check import read_reference
-from asya.protocol import codec, headers
+from asya.protocol import codec, headers, states
 from asya.protocol.envelope import Envelope
 from asya.tasks.view import TaskView
 
@@ -63,7 +63,7 @@ class KeptPayloads:
         result = self._result(task)
         if task is None or task.route is None or result is None:
             return Copies(choose_copies(found))
-        if task.status == "failed":
+        if task.has_failed:
             return Copies(choose_copies([*found, (task.route.position, result)]))
         return Copies(choose_copies(found), result, last_hop(task.route))
 
@@ -101,7 +101,7 @@ class KeptPayloads:
 
     def _result(self, task: TaskView | None) -> Copy | None:
         """The result of an ended task. A record may name any address, but only results may be read."""
-        if task is None or task.status not in ("succeeded", "failed") or task.result_uri is None:
+        if task is None or task.status not in (states.SUCCEEDED, states.FAILED) or task.result_uri is None:
             return None
         if not task.result_uri.startswith(self._results_uri):
             return None

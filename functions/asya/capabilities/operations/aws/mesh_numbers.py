@@ -26,7 +26,7 @@ from asya.heavy.aws.drains import Drains
 from asya.heavy.aws.pending import Pending
 from asya.heavy.aws.resident_runs import Residents
 from asya.heavy.aws.run_records import RunRecords
-from asya.protocol import names
+from asya.protocol import names, states
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -101,7 +101,7 @@ class ActorMetrics:
         queue = {"QueueName": names.queue_name(self._namespace, actor)}
         return (
             _Query(f"received_{number}", "Received", "Sum", own),
-            _Query(f"failed_{number}", "Processed", "Sum", {**own, "outcome": "failed"}),
+            _Query(f"failed_{number}", "Processed", "Sum", {**own, "outcome": states.FAILED}),
             _Query(f"oldest_{number}", "ApproximateAgeOfOldestMessage", "Maximum", queue, namespace="AWS/SQS"),
         )
 

@@ -27,7 +27,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
-from asya.protocol import names
+from asya.protocol import names, states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
@@ -129,7 +129,7 @@ class PauseActor:
         end = self.claims.note_pause(key.envelope_id, key.generation, key.epoch, epoch_seconds=seconds)
         if end is not None:
             self._leave(key, "ended")
-            is_canceled = (end.phase, end.generation) == ("canceled", key.generation)
+            is_canceled = (end.phase, end.generation) == (states.CANCELED, key.generation)
             # No report of a pause follows, so nobody else would send the kept envelope to x-sink.
             return [self._end_as_canceled(paused_envelope, key.epoch)] if is_canceled else []
         pause = pausing.pause_of(paused_envelope)
@@ -142,7 +142,7 @@ class PauseActor:
         self._report(hop, paused_envelope, pausing.paused_report(hop, pause, link, shown), url)
         # An event leaves the mesh: it has only what the actor names.
         self._notify_if_possible(hop, pause, key, link, shown if pause.show is not None else ())
-        self.services.telemetry.count("Processed", by=("outcome", "paused"))
+        self.services.telemetry.count("Processed", by=("outcome", states.PAUSED))
         trace_hop(self.services, hop, began_at, action="pause")
         return []
 
@@ -275,7 +275,7 @@ class ResumeActor:
             self._mark_resumed_after_send(key, receipt)
         duration_ms = (self.services.environment.monotonic() - started_at) * 1000
         report_hop(self.services, restarted, duration_ms=duration_ms)
-        outcome = "failed" if delivery.kind == "sump" else "succeeded"
+        outcome = delivery.outcome
         self.services.telemetry.count("Processed", by=("outcome", outcome))
         return [receipt]
 

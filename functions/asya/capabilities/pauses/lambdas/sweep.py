@@ -45,7 +45,7 @@ class PauseTimers:
         An error is only logged, because the next sweep repeats it. If the release dies, the next sweep sends it.
         """
         pause, epoch = record.pause, record.pause_epoch
-        if record.status != "paused" or pause is None or epoch is None:
+        if not record.is_paused or pause is None or epoch is None:
             return False
         if pause.until is UNSET or parse_time(pause.until) > now:
             return False
@@ -67,7 +67,7 @@ class PauseTimers:
             return None
 
         def decide(record: TaskRecord, _hops: object) -> TaskRecord:
-            if record.status != "paused" or (record.generation, record.pause_epoch) != (key.generation, key.epoch):
+            if not record.is_paused or (record.generation, record.pause_epoch) != (key.generation, key.epoch):
                 return record
             return resume_task(record, stored, {}, now=now)
 
@@ -128,7 +128,7 @@ class PauseSweep:
             record = self.pause_releases.tasks.update(
                 task.task_id, lambda record, _: expire_pause(record, limit, now=moment), moment
             )
-            if record is not None and record.status == "failed":
+            if record is not None and record.has_failed:
                 self.services.telemetry.log.warning("pause ended without an answer", envelope_id=task.task_id)
                 self.pause_releases.finish(record, moment)
 
@@ -162,7 +162,7 @@ class PauseSweep:
         stored = self.store.records([task.task_id], moment, consistent=True).get(task.task_id)
         if stored is None:
             return False
-        if stored.record.status == "paused":
+        if stored.record.is_paused:
             return self.timers.finish(stored.record, moment)
         return self.wait_releases.finish(stored.record, moment)
 

@@ -24,6 +24,7 @@ from asya.function.aws.submission_sender import MaybeSentError, NotSentError, Su
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
 from asya.function.targets import actual_actor
+from asya.protocol import states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -108,7 +109,7 @@ class WaitActor:
         self.services.required_reports.flush()
         if receipt.problem is not None:
             raise receipt.problem
-        self.services.telemetry.count("Processed", by=("outcome", "waiting"))
+        self.services.telemetry.count("Processed", by=("outcome", states.WAITING))
         trace_hop(self.services, hop, now, action="wait")
 
 
@@ -151,7 +152,7 @@ class RetryWait:
         actor = actual_actor(held, held.route.curr)
         report = waiting.waiting_report(held, actor, attempt=attempt, wait=waiting.wait_header(held))
         receipt = self.services.required_reports.report(url, report)
-        self.services.telemetry.count("Processed", by=("outcome", "waiting"))
+        self.services.telemetry.count("Processed", by=("outcome", states.WAITING))
         return [receipt]
 
 

@@ -85,7 +85,7 @@ class Backfills:
             return StoredBackfill(backfill, revision) if self._table.write(change) else None
 
     def _put(self, backfill: Backfill, revision: int, now: datetime) -> Change:
-        has_ended = not backfill.is_open and backfill.state != "stopped"
+        has_ended = not backfill.is_open and not backfill.is_stopped
         attributes: dict[str, Value] = {
             "revision": revision,
             "backfill": msgspec.json.encode(backfill).decode(),

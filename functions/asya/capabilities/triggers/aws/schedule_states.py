@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from asya.capabilities.triggers.slots import ScheduleState
 from asya.function.aws.table import Table, in_partition, put, update
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol.table_keys import PAUSED
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.table_calls import table_errors
 
@@ -95,7 +96,7 @@ def _attributes(state: ScheduleState) -> dict[str, Value]:
     return {
         "decided": format_time(state.decided),
         "schedule": state.schedule,
-        "paused": state.paused,
+        PAUSED: state.paused,
         "off": state.off,
     }
 
@@ -104,6 +105,6 @@ def _state(item: Item) -> ScheduleState:
     return ScheduleState(
         decided=parse_time(item.text("decided")),
         schedule=item.text("schedule"),
-        paused=item.flag("paused"),
+        paused=item.flag(PAUSED),
         off=item.flag("off"),
     )

@@ -19,7 +19,7 @@ from asya.function.claim_check import PayloadReference, reference_to
 from asya.function.sqs import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX
-from asya.protocol.table_keys import WEBHOOK_ATTRIBUTES
+from asya.protocol.table_keys import PAUSED, WEBHOOK_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import TaskStoreError
@@ -78,7 +78,7 @@ class WebhookMemory:
         return KnownWebhook(
             has_task=task in found,
             is_decided=decision in found,
-            is_paused=state in found and found[state].flag("paused"),
+            is_paused=state in found and found[state].flag(PAUSED),
         )
 
 

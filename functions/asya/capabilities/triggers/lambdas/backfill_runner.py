@@ -91,7 +91,7 @@ class BackfillRunner:
     def _step(self, backfill: Backfill, most: int, now: datetime) -> Step:
         trigger = self.services.settings.table.triggers.get(backfill.trigger)
         may_start = trigger is not None and trigger.enabled
-        following = backfill.following(most) if may_start and backfill.state == "running" else []
+        following = backfill.following(most) if may_start and backfill.is_running else []
         return advance(backfill, following, self._records(backfill, following, now), now, may_start=may_start)
 
     def _records(self, backfill: Backfill, following: Sequence[str], now: datetime) -> dict[str, TaskRecord]:

@@ -152,7 +152,7 @@ class LaneQueue:
         if trigger is None:
             raise UnusableMessageError(f"the mesh has no trigger {key.trigger!r}")
         record, is_kept = self._record(start.id), bool(self.store.load(key, start))
-        if record is not None and (not is_kept or record.status != "pending"):
+        if record is not None and (not is_kept or not record.is_pending):
             return  # the message has come twice; the process that has started the task may be deleting its payload
         if not is_kept:
             raise UnusableMessageError("the payload of the start has expired")

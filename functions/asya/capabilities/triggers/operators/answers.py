@@ -4,12 +4,11 @@ from typing import Literal
 
 import msgspec
 
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import BackfillState, ViewStatus
 from asya.protocol.triggers import ObjectSource
 from asya.tasks.view import TaskView
 
 SourceKind = Literal["cron", "s3", "event", "webhook"]
-BackfillState = Literal["running", "stopped", "canceled", "done"]
 
 
 class SlotView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

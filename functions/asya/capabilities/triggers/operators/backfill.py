@@ -14,9 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.capabilities.triggers.occurrences import Occurrence, slot_key, slot_occurrence
-from asya.capabilities.triggers.operators.answers import BackfillState, FailedSlot
+from asya.capabilities.triggers.operators.answers import FailedSlot
 from asya.capabilities.triggers.slots import slots_between
-from asya.protocol import ids
+from asya.protocol import ids, states
+from asya.protocol.states import BackfillState
 from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Schedule, Trigger
@@ -74,7 +75,7 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     created_at: str
     updated_at: str
-    state: BackfillState = "running"
+    state: BackfillState = states.RUNNING
     decided: str | None = None
     noted: tuple[NotedSlot, ...] = ()
     paused: int = 0
@@ -87,7 +88,27 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_open(self) -> bool:
         """Whether another step may change it."""
-        return self.state == "running" or bool(self.noted)
+        return self.is_running or bool(self.noted)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it starts tasks."""
+        return self.state == states.RUNNING
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it starts no tasks until an operator resumes it."""
+        return self.state == states.STOPPED
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether an operator has canceled it."""
+        return self.state == states.CANCELED
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it starts no tasks any more."""
+        return self.state in (states.CANCELED, states.DONE)
 
     @property
     def room(self) -> int:
@@ -163,13 +184,13 @@ def advance(
         may_start: whether the mesh has the trigger, and it is on.
     """
     counted = _count_paused(_count_ends(backfill, records), records)
-    if counted.state == "running" and counted.stop_at is not None and counted.failed >= counted.stop_at:
-        counted = replace(counted, state="stopped")
+    if counted.is_running and counted.stop_at is not None and counted.failed >= counted.stop_at:
+        counted = replace(counted, state=states.STOPPED)
     reads_on = False
-    if counted.state == "running" and may_start:
+    if counted.is_running and may_start:
         counted, reads_on = _note(counted, following, records)
-    if counted.state == "running" and not counted.noted and not counted.following(1):
-        counted = replace(counted, state="done")
+    if counted.is_running and not counted.noted and not counted.following(1):
+        counted = replace(counted, state=states.DONE)
     if counted != backfill:
         counted = replace(counted, updated_at=format_time(now))
     return Step(counted, _to_start(counted, records) if may_start else (), reads_on)
@@ -178,7 +199,7 @@ def advance(
 def _to_start(backfill: Backfill, records: Mapping[str, TaskRecord]) -> tuple[str, ...]:
     """The noted slots to start. A stopped or canceled backfill only finishes the starts under way, whose tasks have a record."""
     slots = [each.slot for each in backfill.noted if not each.is_started]
-    if backfill.state != "running":
+    if not backfill.is_running:
         slots = [slot for slot in slots if backfill.task_id(slot) in records]
     return tuple(slots)
 
@@ -206,17 +227,17 @@ def with_starts(backfill: Backfill, started: set[str], failed: Mapping[str, str]
 
 def resumed(backfill: Backfill, now: datetime) -> Backfill:
     """The state after `resume`: a stopped backfill goes on, and as many failures are allowed again; others stay."""
-    if backfill.state != "stopped":
+    if not backfill.is_stopped:
         return backfill
     stop_at = backfill.failed + backfill.stop_after if backfill.stop_after is not None else None
-    return replace(backfill, state="running", stop_at=stop_at, updated_at=format_time(now))
+    return replace(backfill, state=states.RUNNING, stop_at=stop_at, updated_at=format_time(now))
 
 
 def canceled(backfill: Backfill, now: datetime) -> Backfill:
     """The state after a cancellation: it starts nothing any more; an ended one stays."""
-    if backfill.state in ("canceled", "done"):
+    if backfill.has_ended:
         return backfill
-    return replace(backfill, state="canceled", updated_at=format_time(now))
+    return replace(backfill, state=states.CANCELED, updated_at=format_time(now))
 
 
 def _count_ends(backfill: Backfill, records: Mapping[str, TaskRecord]) -> Backfill:
@@ -227,11 +248,11 @@ def _count_ends(backfill: Backfill, records: Mapping[str, TaskRecord]) -> Backfi
         if record is None:
             if each.is_started:
                 changed = _failed(_without(changed, each), each.slot, "the record of its task has expired")
-            elif backfill.state == "canceled":
+            elif backfill.is_canceled:
                 changed = _without(changed, each)
         elif record.is_terminal:
             changed = _without(changed, each)
-            if record.status == "succeeded":
+            if record.has_succeeded:
                 changed = replace(changed, succeeded=changed.succeeded + 1)
             else:
                 changed = _failed(changed, each.slot, _problem(record))
@@ -243,7 +264,7 @@ def _count_paused(backfill: Backfill, records: Mapping[str, TaskRecord]) -> Back
     if backfill.hold_paused:
         return backfill
     found = (records.get(backfill.task_id(each.slot)) for each in backfill.noted)
-    count = sum(1 for record in found if record is not None and record.status == "paused")
+    count = sum(1 for record in found if record is not None and record.is_paused)
     return replace(backfill, paused=min(count, MOST_PAUSED))
 
 

@@ -18,7 +18,7 @@ from asya.capabilities.triggers.operators.answers import (
 from asya.capabilities.triggers.operators.backfill import MOST_AT_ONCE, Backfill, NotedSlot
 from asya.capabilities.triggers.slots import ScheduleState, last_slot, slots_after, slots_between
 from asya.protocol import ids
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import ViewStatus
 from asya.protocol.times import format_time
 from asya.protocol.triggers import EventSource, Schedule, Trigger
 
@@ -132,7 +132,7 @@ def backfill_view(
 
 
 def _problem(backfill: Backfill, trigger: Trigger | None) -> str | None:
-    if backfill.state not in ("running", "stopped"):
+    if backfill.has_ended:
         return None
     if trigger is None:
         return f"the mesh has no trigger {backfill.trigger!r} any more"
@@ -142,13 +142,13 @@ def _problem(backfill: Backfill, trigger: Trigger | None) -> str | None:
 
 
 def upcoming(
-    triggers: Mapping[str, Trigger], states: Mapping[str, ScheduleState], now: datetime, until: datetime
+    triggers: Mapping[str, Trigger], kept: Mapping[str, ScheduleState], now: datetime, until: datetime
 ) -> Iterator[tuple[datetime, list[str]]]:
     """The times up to `until` at which slots are due that were not decided yet, each with the names of its triggers.
 
     Triggers that are off or paused have none.
     """
-    slots = heapq.merge(*(_slots(name, trigger, states.get(name), now, until) for name, trigger in triggers.items()))
+    slots = heapq.merge(*(_slots(name, trigger, kept.get(name), now, until) for name, trigger in triggers.items()))
     for moment, group in groupby(slots, key=lambda slot: slot[0]):
         yield moment, [name for _, name in group]
 

@@ -6,7 +6,7 @@ import pytest
 
 from asya.capabilities.operations.mesh_numbers import FunctionState, Mapping, queues_of, unread
 from asya.protocol.envelope import Route
-from asya.protocol.task import ViewStatus
+from asya.protocol.states import ViewStatus
 from asya.tasks.view import TaskView
 
 THERE = FunctionState()

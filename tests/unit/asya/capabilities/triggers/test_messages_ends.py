@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from asya.capabilities.triggers.messages import EndNotice, encode_end_notice, end_notice, read_end_notice
-from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
+from asya.protocol.states import TaskStatus
+from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.triggers import Trigger
 
 AT = "2026-11-25T02:00:00.000000Z"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.function.aws import clients
-from asya.protocol.task import TaskStatus, ViewStatus
+from asya.protocol.states import TaskStatus, ViewStatus
 from tests.doubles.gateway_functions import (
     ADMIN,
     ALICE,

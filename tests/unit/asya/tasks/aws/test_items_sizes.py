@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.protocol.events import COUNT_LIMIT, PROGRESS_STATUSES, TaskEvent
+from asya.protocol import states
+from asya.protocol.events import COUNT_LIMIT, TaskEvent
 from asya.protocol.hops import hop_records
 from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.items import put_hop
@@ -54,7 +55,7 @@ def largest_reports(route: Any, run: Any, text: str) -> list[TaskEvent]:
     }
     problem = {"type": text * TEXT_LIMIT, "message": text * TEXT_LIMIT}
     report = {"id": "x" * ID_LIMIT, "at": TIME, "generation": 9_999, "position": COUNT_LIMIT, "attempt": COUNT_LIMIT}
-    reports = [report | {"status": status, "data": data} for status in sorted(PROGRESS_STATUSES)]
+    reports = [report | {"status": status, "data": data} for status in sorted(states.PROGRESS)]
     reports.append(report | {"status": "completed", "data": data | {"problem": problem}})
     # One by one: together they may be more than a request.
     read = [event for each in reports for event in read_events(json.dumps([each], ensure_ascii=False).encode())]

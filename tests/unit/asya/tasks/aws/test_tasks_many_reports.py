@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec import Raw
 
-from asya.protocol.events import EventStatus, TaskEvent
+from asya.protocol.events import TaskEvent
+from asya.protocol.states import EventStatus
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import at, event, route_at

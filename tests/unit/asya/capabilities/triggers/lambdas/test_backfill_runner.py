@@ -22,7 +22,8 @@ from asya.capabilities.triggers.operators.requests import new_backfill
 from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.task import TaskRecord, TaskStatus
+from asya.protocol.states import TaskStatus
+from asya.protocol.task import TaskRecord
 from asya.protocol.triggers import Trigger
 from asya.tasks.aws.task_store import StoredRecord, TaskStoreError, UnreadableRecordError
 from asya.testing.dynamo.queries import new_table

@@ -18,7 +18,8 @@ from asya.capabilities.triggers.operators.backfill import (
     with_starts,
 )
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
+from asya.protocol.states import TaskStatus
+from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.triggers import Trigger
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
