@@ -417,6 +417,39 @@ def test_the_policies_of_the_caller_are_enforced(cloud: StandIn) -> None:
     assert cloud.run(run_id)["createdBy"].endswith("user/right")
 
 
+def test_a_session_may_do_what_its_policies_allow_too(cloud: StandIn) -> None:
+    """A session policy narrows the permissions of the role, as a permissions boundary does."""
+    iam, sts = cloud.client("iam"), cloud.client("sts")
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    trust = {"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::000000000000:root"}, "Action": "sts:AssumeRole"}
+    iam.create_role(
+        RoleName="caller", AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": trust})
+    )
+    policy = {"Version": "2012-10-17", "Statement": everything}
+    iam.put_role_policy(RoleName="caller", PolicyName="all", PolicyDocument=json.dumps(policy))
+
+    def client(*actions: str) -> Any:
+        narrow = {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": actions, "Resource": "*"}}
+        role = "arn:aws:iam::000000000000:role/caller"
+        keys = sts.assume_role(RoleArn=role, RoleSessionName="narrow", Policy=json.dumps(narrow))["Credentials"]
+        return boto3.client(
+            "emr-serverless",
+            endpoint_url=cloud.servers.emr_endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=keys["AccessKeyId"],
+            aws_secret_access_key=keys["SecretAccessKey"],
+            aws_session_token=keys["SessionToken"],
+        )
+
+    job = {"sparkSubmit": {"entryPoint": cloud.put("code/plain.py", PLAIN)}}
+    request: dict[str, Any] = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": job}
+    request |= {"clientToken": "narrow", "name": "narrow"}
+    for actions, missing in ((["iam:*"], "emr-serverless:StartJobRun"), (["emr-serverless:*"], "iam:PassRole")):
+        with pytest.raises(ClientError, match=f"not authorized to perform: {missing}"):
+            client(*actions).start_job_run(**request)
+    assert client("emr-serverless:*", "iam:PassRole").start_job_run(**request)["jobRunId"]
+
+
 def test_signatures_are_checked(cloud: StandIn) -> None:
     forged = AccessKey(cloud.user("forged", {"Effect": "Allow", "Action": "*", "Resource": "*"}).access_key, "wrong")
     with pytest.raises(ClientError, match="InvalidSignatureException"):

@@ -394,8 +394,29 @@ def _caller(request: dict[str, Any]) -> dict[str, Any]:
     credential = signature if isinstance(signature, Refusal) else _credential(signature)
     if isinstance(credential, Refusal) or isinstance(signature, Refusal):
         return dataclasses.asdict(credential)
-    is_root = credential.principal_type == "Root"
-    return {"arn": credential.principal_arn, "root": is_root, "service": signature.service}
+    call = request["call"]
+    allowed = not call or _may(credential, **call)
+    return {"arn": credential.principal_arn, "service": signature.service, "allowed": allowed}
+
+
+def _may(credential: Any, action: str, resource: str, context: dict[str, Any]) -> bool:
+    """Return whether a caller may make a call to another server of this cloud, with its boundary and its session policies."""
+    account = os.environ["MINISTACK_ACCOUNT_ID"]
+    principal = iam_evaluator.resolve_principal(credential.access_key_id, account, credential)
+    if isinstance(principal, iam_evaluator.AuthError) or principal.policies is None:
+        return not isinstance(principal, iam_evaluator.AuthError)
+    call = iam_evaluator.EvalContext(
+        principal_arn=principal.arn,
+        principal_type=principal.type,
+        principal_account=principal.account,
+        action=action,
+        resource_arn=resource,
+        region=os.environ["MINISTACK_REGION"],
+        service_context=context,
+        principal_keys=principal.keys,
+    )
+    decision = iam_evaluator.evaluate(call, principal.policies, *principal.limits).decision
+    return bool(decision == "Allow")
 
 
 def _forbidden(refusal: Refusal, call: HttpCall, path: str, *, is_api: bool) -> Any:

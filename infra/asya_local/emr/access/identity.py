@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from asya_local.authentication.admission import CALLER_PATH, SECRET_HEADER
-from asya_local.emr.access.policies import resolve_passed_service
 from asya_local.emr.clients import client
 from asya_local.emr.errors import access_denied, refused
 
@@ -22,16 +21,8 @@ if TYPE_CHECKING:
 
     from asya_local.emr.settings import EmrSettings
 
+EMR_PRINCIPAL = "emr-serverless.amazonaws.com"
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-@dataclass(frozen=True)
-class Principal:
-    """The principal that signed a request."""
-
-    arn: str
-    unrestricted: bool = False
-    """True for root."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +33,14 @@ class SignedRequest:
     target: str
     headers: dict[str, str]
     body: bytes
+
+
+@dataclass(frozen=True)
+class Principal:
+    """The principal that signed a request, and the request."""
+
+    arn: str
+    request: SignedRequest
 
 
 class IamClient:
@@ -65,10 +64,10 @@ class IamClient:
         if answer["service"] != "emr-serverless":
             message = "Credential should be scoped to correct service: 'emr-serverless'."
             raise refused("SignatureDoesNotMatch", message)
-        return Principal(answer["arn"], unrestricted=answer["root"])
+        return Principal(answer["arn"], request)
 
-    def _ask_ministack(self, request: SignedRequest) -> dict[str, Any]:
-        content = asdict(request) | {"body": base64.b64encode(request.body).decode()}
+    def _ask_ministack(self, request: SignedRequest, **call: Any) -> dict[str, Any]:
+        content = asdict(request) | {"body": base64.b64encode(request.body).decode(), "call": call}
         url = f"{self._settings.caller_endpoint}{CALLER_PATH}"
         question = urllib.request.Request(
             url, json.dumps(content).encode(), {SECRET_HEADER: self._secret, "content-type": "application/json"}
@@ -78,33 +77,19 @@ class IamClient:
         return answer
 
     def authorize(self, caller: Principal, action: str, resource: str) -> None:
-        """Check that the caller's policies allow the action on the resource.
+        """Check that the caller's policies allow the action on the resource, with its boundary and its session policies.
 
         Raises:
             ServiceError: AccessDeniedException, with the message of IAM.
         """
-        if caller.unrestricted:
-            return
-        documents = [resolve_passed_service(document) for document in self._policies(caller.arn)]
-        if documents:
-            answer = self._iam.simulate_custom_policy(
-                PolicyInputList=documents, ActionNames=[action], ResourceArns=[resource]
-            )
-            if all(result["EvalDecision"] == "allowed" for result in answer["EvaluationResults"]):
-                return
-        raise access_denied(caller.arn, action, resource)
+        context = {"iam:passedtoservice": EMR_PRINCIPAL} if action == "iam:PassRole" else {}
+        answer = self._ask_ministack(caller.request, action=action, resource=resource, context=context)
+        if not answer["allowed"]:
+            raise access_denied(caller.arn, action, resource)
 
     def buckets(self) -> list[str]:
         """Return the names of all buckets."""
         return [bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]]
-
-    def _policies(self, arn: str) -> Iterator[str]:
-        kind, _, path = arn.split(":", 5)[5].partition("/")
-        if kind == "assumed-role":
-            yield from self.role_policies(path.split("/")[0])
-        elif kind == "user":
-            name = path.rsplit("/", 1)[-1]
-            yield from self._user_policies(name)
 
     def role_policies(self, role: str) -> Iterator[str]:
         """Return the documents of a role's inline and attached policies."""
@@ -112,18 +97,6 @@ class IamClient:
             yield _document(self._iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"])
         for attached in self._iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
             yield self.managed_policy(attached["PolicyArn"])
-
-    def _user_policies(self, user: str) -> Iterator[str]:
-        for name in self._iam.list_user_policies(UserName=user)["PolicyNames"]:
-            yield _document(self._iam.get_user_policy(UserName=user, PolicyName=name)["PolicyDocument"])
-        for attached in self._iam.list_attached_user_policies(UserName=user)["AttachedPolicies"]:
-            yield self.managed_policy(attached["PolicyArn"])
-        for group in self._iam.list_groups_for_user(UserName=user)["Groups"]:
-            name = group["GroupName"]
-            for policy in self._iam.list_group_policies(GroupName=name)["PolicyNames"]:
-                yield _document(self._iam.get_group_policy(GroupName=name, PolicyName=policy)["PolicyDocument"])
-            for attached in self._iam.list_attached_group_policies(GroupName=name)["AttachedPolicies"]:
-                yield self.managed_policy(attached["PolicyArn"])
 
     def managed_policy(self, arn: str) -> str:
         """Return the document of a managed policy's default version."""

@@ -1,15 +1,12 @@
-"""The policies of a job: the objects that it may read, and the service that a role is passed to."""
+"""The policies of a job: the objects that it may read."""
 
 import json
-
-import pytest
 
 from asya_local.emr.access.policies import (
     ReadablePrefix,
     expand_buckets,
     folders,
     readable_prefixes,
-    resolve_passed_service,
 )
 
 
@@ -75,34 +72,3 @@ def test_bucket_patterns_expand_to_existing_buckets_without_code_buckets() -> No
         ["cdk-*-assets-*"],
     )
     assert prefixes == [ReadablePrefix("mesh-1", "data/*"), ReadablePrefix("mesh-1", "x")]
-
-
-@pytest.mark.parametrize(
-    ("condition", "statements"),
-    [
-        ({"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}, 1),
-        ({"StringEquals": {"iam:PassedToService": ["lambda.amazonaws.com", "emr-serverless.amazonaws.com"]}}, 1),
-        ({"StringLike": {"iam:passedtoservice": "emr-*"}}, 1),
-        ({"ForAnyValue:StringEqualsIfExists": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}, 1),
-        ({"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}, 0),
-        ({"StringNotEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}, 0),
-        ({"StringNotEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}, 1),
-    ],
-)
-def test_conditions_on_the_passed_service_are_resolved(condition: dict[str, object], statements: int) -> None:
-    document = json.loads(resolve_passed_service(policy(allow("iam:PassRole", "arn:role", Condition=condition))))
-
-    assert len(document["Statement"]) == statements
-    assert all("Condition" not in statement for statement in document["Statement"])
-
-
-def test_other_conditions_stay() -> None:
-    both = {
-        "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com", "aws:PrincipalTag/team": "a"},
-        "Bool": {"aws:SecureTransport": "true"},
-    }
-    (statement,) = json.loads(resolve_passed_service(policy(allow("iam:PassRole", "*", Condition=both))))["Statement"]
-    assert statement["Condition"] == {
-        "StringEquals": {"aws:PrincipalTag/team": "a"},
-        "Bool": {"aws:SecureTransport": "true"},
-    }
