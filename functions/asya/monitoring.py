@@ -15,6 +15,7 @@ from typing import Literal
 from asya.predicates import Predicate, always
 from asya.protocol.mesh_table import MeshTable
 
+Severity = Literal["critical", "warning"]
 Unit = Literal["Count", "Milliseconds", "Seconds", "Bytes"]
 Dimension = Literal["outcome", "kind", "reason", "state"]
 Statistic = Literal["Sum", "Maximum", "Minimum", "Average", "SampleCount", "p50", "p95"]
@@ -190,6 +191,8 @@ class Alarm:
         graph: The graph of the overview that shows where it happened.
         step: What an operator does first, for the page of alarms: Markdown with links from `docs/reference`.
         log: The function whose log tells more; a sweep's own by default.
+        severity: `critical` if the mesh itself does not work, so that somebody must look at once; `warning` if single tasks or
+            reports need somebody, who may come tomorrow.
         watched: What the alarm reads.
         threshold: When it goes off.
         at_most: The highest threshold in a mesh, whatever the mesh file says.
@@ -202,6 +205,7 @@ class Alarm:
     graph: str = ""
     step: str = ""
     log: str = ""
+    severity: Severity = "warning"
     watched: Watched
     threshold: Threshold
     at_most: Callable[[MeshTable], float] | None = None

@@ -260,7 +260,7 @@ class AlarmsStack(MeshStack):
         super().__init__(scope, mesh, "alarms")
         actions = alarm_actions(self, mesh)
         for alarm in mesh_alarms(mesh):
-            add_alarm(self, mesh.namespace, alarm, actions)
+            add_alarm(self, mesh.namespace, alarm, actions[alarm.severity])
 
 
 class DashboardsStack(MeshStack):

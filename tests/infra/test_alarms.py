@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
 
 from asya import registry
 from asya_infra.constructs.observability import page
-from asya_infra.constructs.observability.alarms import MAX_METRICS
+from asya_infra.constructs.observability.alarms import MAX_METRICS, alarm_actions
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
 from asya_infra.constructs.observability.series import queue_actors, unqueued_functions
 from asya_infra.mesh import Mesh
@@ -57,27 +58,54 @@ def test_each_declared_alarm_is_there(shop: Any) -> None:
 
 def test_the_alarms_tell_the_receivers_when_they_go_on_and_off(shop: Any) -> None:
     for alarm in alarms(shop).values():
-        for key in ("AlarmActions", "OKActions"):
-            (topic,) = alarm[key]
-            assert topic.startswith(TOPIC)
+        assert alarm["AlarmActions"] == alarm["OKActions"]
+        assert alarm["AlarmActions"][0].startswith(TOPIC)
     subscriptions = shop.resources("AWS::SNS::Subscription", "alarms")
-    assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [
+    of_all = [each for each in subscriptions if each["TopicArn"].startswith(TOPIC)]
+    assert sorted((each["Protocol"], each["Endpoint"]) for each in of_all) == [
         ("email", "ops@example.org"),
         ("email", "orders@example.org"),
         ("https", "https://events.example.org/asya"),
     ]
 
 
+def test_only_critical_alarms_tell_the_pager(shop: Any) -> None:
+    """One failed task is a warning: it is told, and wakes nobody."""
+    (pager,) = [each for each in shop.resources("AWS::SNS::Subscription", "alarms") if "pager" in each["Endpoint"]]
+    assert pager["TopicArn"].startswith("<CriticalNotificationsTopic")
+    paged = {name for name, alarm in alarms(shop).items() if pager["TopicArn"] in alarm["AlarmActions"]}
+    assert {name for name, alarm in alarms(shop).items() if alarm["AlarmDescription"].startswith("Critical: ")} == paged
+    assert {
+        "function-errors",
+        "failure-rate",
+        "throttles",
+        "oldest-message-1",
+        "x-dlq-stopped",
+        "x-ends-delayed",
+    } <= paged
+    warnings = {"x-sump", "dead-letters", "deadline-missed", "oldest-pause", "stuck-runs", "undelivered"}
+    assert warnings & paged == set()
+    for name in warnings:
+        assert alarms(shop)[name]["AlarmDescription"].startswith("Warning: ")
+
+
+def test_only_a_pager_may_be_told(tmp_path: Path) -> None:
+    mesh = light_mesh(tmp_path, "notify: {critical: {topic: 'arn:aws:sns:eu-west-1:111122223333:pager'}}")
+    actions = alarm_actions(Stack(App(), "Stack"), mesh)
+    assert actions == {"warning": [], "critical": ["arn:aws:sns:eu-west-1:111122223333:pager"]}
+
+
 def test_the_topic_is_encrypted_and_takes_messages_of_the_meshs_alarms_alone(shop: Any) -> None:
-    (topic,) = shop.resources("AWS::SNS::Topic", "alarms")
-    assert topic["TopicName"] == "asya-shop-alarms"
-    assert topic["KmsMasterKeyId"].startswith("<NotificationsKey")
-    (key,) = shop.resources("AWS::KMS::Key", "alarms")
+    topics = {each["TopicName"]: each["KmsMasterKeyId"] for each in shop.resources("AWS::SNS::Topic", "alarms")}
+    assert topics.keys() == {"asya-shop-alarms", "asya-shop-critical-alarms"}
+    assert topics["asya-shop-alarms"].startswith("<NotificationsKey")
+    assert topics["asya-shop-critical-alarms"].startswith("<CriticalNotificationsKey")
+    key = shop.one("AWS::KMS::Key", Description="Alarms of the mesh shop")
     assert key["EnableKeyRotation"] is True
     (use,) = [each for each in key["KeyPolicy"]["Statement"] if "Service" in each["Principal"]]
     assert use["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert use["Action"] == ["kms:Decrypt", "kms:GenerateDataKey*"]
-    (policy,) = shop.resources("AWS::SNS::TopicPolicy", "alarms")
+    policy, _ = shop.resources("AWS::SNS::TopicPolicy", "alarms")
     (allowed,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow"]
     (denied,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
     assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}

@@ -1,5 +1,6 @@
 """protocol §11: pauses, releases and notifications in the templates, and the keys of the mesh file."""
 
+import json
 import re
 from pathlib import Path
 from textwrap import dedent
@@ -11,6 +12,7 @@ from aws_cdk.assertions import Template
 
 from asya.protocol.pause import Pause, PauseField
 from asya_infra.constructs.crew import PauseNotifications
+from asya_infra.limits.aws_limits import EVENT_PATTERN
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh, to_table
 from asya_infra.mesh_file.source import MeshFileError
@@ -122,14 +124,38 @@ def test_only_rules_and_topics_of_the_mesh_may_send_there(shop: Any) -> None:
     }
 
 
+def notifications(mesh: Any, kind: str) -> dict[str, Any]:
+    """Return the resources of a type that notify of the pauses of a mesh."""
+    stack = Stack(App(), "Stack")
+    PauseNotifications(stack, Mesh(mesh, Options(mesh=mesh.path)))
+    found: dict[str, Any] = Template.from_stack(stack).find_resources(kind)
+    return found
+
+
+@pytest.mark.parametrize("linked", [2, 200])
+def test_the_pattern_fits_into_a_rule_however_many_actors_have_links(tmp_path: Path, linked: int) -> None:
+    actors = [
+        f"  ask-{number:03}: {{kind: pause, pause: {{notify: a@b.example, callback: true}}}}"
+        for number in range(linked)
+    ]
+    mesh = loaded(tmp_path, "{notify: a@b.example}", *actors)
+    [rule] = [
+        each["Properties"]["EventPattern"]
+        for each in notifications(mesh, "AWS::Events::Rule").values()
+        if "EventBusName" not in each["Properties"]
+    ]
+    assert len(json.dumps(rule, separators=(",", ":"))) <= EVENT_PATTERN.value
+    # An actor without links is always told; those with links are left out here if there is room for their names.
+    assert ("detail" in rule) is (linked == 2)
+
+
 def test_the_id_of_a_subscription_follows_from_its_address(tmp_path: Path) -> None:
     """A number would shift when an address is added: the others would be replaced, and might be unsubscribed."""
 
     def ids(folder: str, *addresses: str) -> dict[str, str]:
-        mesh = loaded(tmp_path / folder, f"{{notify: [{', '.join(addresses)}]}}")
-        stack = Stack(App(), "Stack")
-        PauseNotifications(stack, Mesh(mesh, Options(mesh=tmp_path)))
-        resources = Template.from_stack(stack).find_resources("AWS::SNS::Subscription")
+        resources = notifications(
+            loaded(tmp_path / folder, f"{{notify: [{', '.join(addresses)}]}}"), "AWS::SNS::Subscription"
+        )
         return {each["Properties"]["Endpoint"]: name for name, each in resources.items()}
 
     before = ids("a", "m@example.org", "z@example.org")
@@ -162,11 +188,11 @@ def test_a_mesh_without_notifications_has_no_key(plain: Any) -> None:
     assert [key["Description"] for key in plain.resources("AWS::KMS::Key")] == ["Stream tokens of the mesh plain-test"]
 
 
-def loaded(folder: Path, pause: str) -> Any:
+def loaded(folder: Path, pause: str, *more: str) -> Any:
     (folder / "functions" / "handlers").mkdir(parents=True)
     (folder / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     content = f"namespace: shop\nactors:\n  one: {{handler: shop.one}}\n  ask:\n    kind: pause\n    pause: {pause}\n"
-    (folder / "mesh.yaml").write_text(dedent(content))
+    (folder / "mesh.yaml").write_text("\n".join([dedent(content), *more]))
     return load_mesh(folder / "mesh.yaml")
 
 

@@ -60,6 +60,16 @@ def test_state_is_deleted_with_the_mesh_if_the_mesh_file_says_so(plain: Any) -> 
     assert state_policies(plain) == [("Delete", "Delete")] * 7
 
 
+def test_stacks_with_state_that_is_kept_are_protected_from_termination(shop: Any, plain: Any) -> None:
+    def protected(mesh: SynthesizedMesh) -> set[str]:
+        artifacts = json.loads((mesh.folder / "manifest.json").read_text())["artifacts"]
+        return {name for name, each in artifacts.items() if each.get("properties", {}).get("terminationProtection")}
+
+    assert protected(shop) == {"Asya-shop-state", *(f"Asya-shop-queues-{shard}" for shard in range(8))}
+    # `storage.removal: delete`, and the local cloud, which ends with its process.
+    assert protected(plain) == set()
+
+
 @pytest.mark.rule("4.claim-check.lifetime")
 def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any) -> None:
     bucket = shop.one("AWS::S3::Bucket")

@@ -123,6 +123,7 @@ ALARMS = (
     ),
     Alarm(
         name="failure-rate",
+        severity="critical",
         says="A large share of the envelopes fails.",
         graph="Failures by actor and reason",
         # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.

@@ -79,6 +79,7 @@ ALARMS = (
     ),
     Alarm(
         name="redelivered",
+        severity="critical",
         says="Functions crash, time out or are throttled, or AWS refuses their calls; messages come again.",
         graph="Errors by function",
         step="The graph, then the log of the function",
@@ -91,6 +92,7 @@ ALARMS = (
     ),
     Alarm(
         name="oldest-message-{number}",
+        severity="critical",
         says="A message has waited too long for one of {each}.",
         graph="Oldest message by queue",
         step="The graph; is the function throttled, too slow, or disabled?",
@@ -107,6 +109,7 @@ ALARMS = (
     ),
     Alarm(
         name="throttles",
+        severity="critical",
         says="Lambda throttles functions of this account, which share its concurrency.",
         graph="Throttled calls of the account",
         step="Lower `concurrency`, or ask AWS for a higher quota",
@@ -119,6 +122,7 @@ ALARMS = (
     ),
     Alarm(
         name="function-errors",
+        severity="critical",
         says="Errors of {each}.",
         graph="Errors by function",
         step="The graph, then the log of the function",
@@ -129,6 +133,7 @@ ALARMS = (
     ),
     Alarm(
         name="{each}-stopped",
+        severity="critical",
         says="{each} does not finish its sweeps: {undone}. Its log has the cause: {log}",
         step="The log; the rule of the sweep in EventBridge may be disabled",
         watched=Silence(Series(metric="Sweeps", of=Of.SWEEPS)),

@@ -30,6 +30,8 @@ from asya_infra.constructs.mesh_function import (
     invoke_by_rule,
 )
 from asya_infra.constructs.undelivered import undelivered_events, undelivered_notifications
+from asya_infra.limits.aws_limits import EVENT_PATTERN
+from asya_infra.limits.rendering import policy_length
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 
@@ -151,8 +153,10 @@ class PauseNotifications(Construct):
         about = f"Tasks of the mesh {mesh.namespace} that wait for a person"
         if notified - linked:
             # What has a link comes by the other bus, too.
-            others = {"detail": {"actor": [{"anything-but": sorted(linked)}]}} if linked else {}
-            events.CfnRule(self, "Rule", name=name, description=about, event_pattern=pattern | others, targets=targets)
+            others = pattern | ({"detail": {"actor": [{"anything-but": sorted(linked)}]}} if linked else {})
+            # If the pattern had no room for all of these actors, their receivers also get the event without a link.
+            fitting = others if policy_length(others) <= EVENT_PATTERN.usable else pattern
+            events.CfnRule(self, "Rule", name=name, description=about, event_pattern=fitting, targets=targets)
         if linked:
             with_links = events.CfnRule(
                 self,

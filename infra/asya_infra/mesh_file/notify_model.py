@@ -91,8 +91,8 @@ def value_of(thresholds: ThresholdsSection, threshold: Threshold) -> float | Non
     return value
 
 
-class NotifySection(Struct, frozen=True, kw_only=True):
-    """Who is told about alarms."""
+class ReceiversSection(Struct, frozen=True, kw_only=True):
+    """Who is told."""
 
     email: Texts = ()
     """E-mail addresses; each must confirm its subscription."""
@@ -100,4 +100,11 @@ class NotifySection(Struct, frozen=True, kw_only=True):
     """Webhooks (`https://`); each must confirm its subscription."""
     topic: str | None = None
     """The ARN of an existing SNS topic, instead of a topic of the mesh."""
+
+
+class NotifySection(ReceiversSection, frozen=True, kw_only=True):
+    """Who is told about alarms."""
+
+    critical: ReceiversSection = ReceiversSection()
+    """Who else is told about critical alarms, such as a pager. The others are told about every alarm."""
     thresholds: ThresholdsSection = ThresholdsSection()

@@ -8,10 +8,12 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from asya.monitoring import Severity
 from asya.protocol import names
 from asya_infra.constructs.encryption import encrypted_topic, subscription_id
 from asya_infra.constructs.undelivered import undelivered_notifications
 from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.notify_model import ReceiversSection
 
 PERIOD = 300
 # A metric-math alarm reads ten metrics at most.
@@ -46,6 +48,7 @@ class Alarm:
         period: seconds.
         periods: how many periods the alarm looks at, and in how many of them the value must be bad.
         needs_data: whether missing data means trouble, as for a heartbeat.
+        severity: who is told (`alarm_actions`).
     """
 
     name: str
@@ -56,6 +59,7 @@ class Alarm:
     period: int = PERIOD
     periods: tuple[int, int] = (1, 1)
     needs_data: bool = False
+    severity: Severity = "warning"
 
 
 def add_alarm(
@@ -139,22 +143,29 @@ def _construct_id(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("-")) + "Alarm"
 
 
-def alarm_actions(scope: Construct, mesh: Mesh) -> list[str]:
-    """Return the ARN of the topic of alarms, which exists or is added; none without receivers."""
+def alarm_actions(scope: Construct, mesh: Mesh) -> dict[Severity, list[str]]:
+    """Return the ARNs of the topics that alarms of each severity tell. A topic exists or is added; none without receivers."""
     notify = mesh.file.notify
-    if notify.topic is not None:
-        return [notify.topic]
-    return [_topic(scope, mesh).topic_arn] if notify.email or notify.https else []
+    every = _action(scope, mesh, notify, "Notifications", "alarms")
+    critical = _action(scope, mesh, notify.critical, "CriticalNotifications", "critical-alarms")
+    return {"warning": every, "critical": list(dict.fromkeys((*every, *critical)))}
 
 
-def _topic(scope: Construct, mesh: Mesh) -> sns.Topic:
-    construct = Construct(scope, "Notifications")
+def _action(scope: Construct, mesh: Mesh, receivers: ReceiversSection, construct_id: str, name: str) -> list[str]:
+    if receivers.topic is not None:
+        return [receivers.topic]
+    if not (receivers.email or receivers.https):
+        return []
+    return [_topic(Construct(scope, construct_id), mesh, receivers, name).topic_arn]
+
+
+def _topic(construct: Construct, mesh: Mesh, named: ReceiversSection, name: str) -> sns.Topic:
     # Alarms have no data of envelopes, and must arrive when the customer managed key is disabled: the topic keeps its own key.
     # The key has no conditions: the form that AWS documents for alarms has none.
     topic = encrypted_topic(
         construct,
-        names.resource_name(mesh.namespace, "alarms"),
-        f"Alarms of the mesh {mesh.namespace}",
+        names.resource_name(mesh.namespace, name),
+        f"{name.replace('-', ' ').capitalize()} of the mesh {mesh.namespace}",
         "cloudwatch.amazonaws.com",
         conditions={
             "ArnLike": {"aws:SourceArn": mesh.addresses.arn("cloudwatch", f"alarm:asya-{mesh.namespace}-*")},
@@ -162,8 +173,8 @@ def _topic(scope: Construct, mesh: Mesh) -> sns.Topic:
         },
     )
     receivers = {
-        **dict.fromkeys(mesh.file.notify.email, "email"),
-        **dict.fromkeys(mesh.file.notify.https, "https"),
+        **dict.fromkeys(named.email, "email"),
+        **dict.fromkeys(named.https, "https"),
     }
     for endpoint, protocol in receivers.items():
         sns.CfnSubscription(

@@ -109,6 +109,7 @@ class _Maker:
                 threshold=1,
                 periods=(periods, periods),
                 needs_data=True,
+                severity=self.declared.severity,
             )
 
     def _alarm(
@@ -121,6 +122,7 @@ class _Maker:
             expression=expression,
             threshold=self.threshold,
             periods=self.declared.periods,
+            severity=self.declared.severity,
         )
 
     def _name_of_group(self, number: int) -> str:
@@ -141,4 +143,5 @@ class _Maker:
             undone=sweep.undone(mesh.table) if sweep is not None else "",
         )
         graph = self.declared.graph
+        text = f"{self.declared.severity.capitalize()}: {text}"
         return f"{text} See the graph '{graph}' of the dashboard asya-{mesh.namespace}." if graph else text

@@ -14,7 +14,7 @@ Every alarm of a mesh. Its name begins with `asya-{namespace}-`. [Watch a mesh](
 what the monitoring costs. `python -m asya_infra.constructs.observability.page` writes the page from the
 [manifests](../decisions/manifests.md#metrics-alarms-and-graphs).
 
-| alarm | threshold | what happened | graph of the overview | first step |
+| alarm | severity | threshold | what happened | graph of the overview | first step |
 |---|---|---|---|---|"""
 _THRESHOLDS = """
 ## Thresholds
@@ -53,7 +53,7 @@ def _row(alarm: Alarm) -> str:
         undone="…",
     )
     name = alarm.name.format(each="{sweep}", number="{n}")
-    return f"| `{name}` | `{alarm.threshold.key}` | {says} | {alarm.graph} | {alarm.step} |"
+    return f"| `{name}` | {alarm.severity} | `{alarm.threshold.key}` | {says} | {alarm.graph} | {alarm.step} |"
 
 
 def _thresholds() -> Iterator[str]:

@@ -10,6 +10,11 @@ pytestmark = pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
+        ("critical: {mail: a@b.example}", "4: notify.critical.mail: unknown key; did you mean 'email'?"),
+        (
+            "critical: {https: 'http://pager.example'}",
+            "4: notify.critical.https[0]: should be a URL such as https://events.example.com/alarms; got 'http://pager.example'",
+        ),
         ("mail: a@b.example", "4: notify.mail: unknown key; did you mean 'email'?"),
         (
             "thresholds: {failure_rate: 0.05}",
