@@ -290,7 +290,7 @@ def test_the_guide_states_the_price_of_the_alarms(tmp_path: Path) -> None:
     meshes = [mesh_of(tmp_path / str(actors), actors) for actors in (10, 100)]
     # Each queue also has the alarm of its dead-letter queue.
     counts = [sum(len(alarm.sources) for alarm in mesh_alarms(mesh)) + len(queue_actors(mesh.table)) for mesh in meshes]
-    assert stated == [(count, round(count * 0.10, 2)) for count in counts]
+    assert stated == [(count, round(count * 0.10, 2)) for count in counts], "correct this row of watch-a-mesh.md"
 
 
 def test_the_page_has_each_alarm_with_a_first_step_and_each_threshold(shop: Any) -> None:

@@ -76,6 +76,7 @@ def check_target(mesh: MeshTable, actor: str) -> str:
 
 CONTINUING = frozenset({"crew", "fan_in", "pause", "wait"})
 """The kinds of actors that run no code of users, and continue the routes of others."""
+_WITHOUT_EDGES = frozenset({"crew", "fan_in"})
 
 
 def may_send(mesh: MeshTable, sender: str, target: str) -> bool:
@@ -136,12 +137,14 @@ def starters(mesh: MeshTable, actor: str) -> tuple[str, ...]:
 
     x-checkpoint, x-resume and fan-in actors have no edges of their own.
     """
-    return () if mesh.actors[actor].kind in ("crew", "fan_in") else (actor,)
+    return () if mesh.actors[actor].kind in _WITHOUT_EDGES else (actor,)
 
 
 def leads_on(spec: Actor) -> bool:
     """Whether an actor leads on by edges of its own: one with code of users, a pause, and a wait with targets of its own."""
-    return spec.kind not in CONTINUING or spec.kind == "pause" or (spec.kind == "wait" and spec.can_send_to is not None)
+    if spec.kind in _WITHOUT_EDGES:
+        return False
+    return spec.kind not in CONTINUING or spec.kind == "pause" or spec.can_send_to is not None
 
 
 def _declares(mesh: MeshTable, sender: str, target: str) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from asya import registry
+from asya.function.targets import CONTINUING
 from asya.gateway.call_table import calls_of
 from asya.gateway.http.entry_point import HttpEntryPoint
 from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
@@ -43,6 +44,13 @@ def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunc
 def test_every_system_function_is_declared() -> None:
     crew = {names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME}
     assert registry.PRODUCT.functions.keys() == (set(names.SYSTEM_FUNCTIONS) - MADE_BY_CONSTRUCTS.keys()) | crew
+
+
+@pytest.mark.rule("1.authority")
+def test_actors_without_code_of_users_continue_the_routes_of_others() -> None:
+    """A kind that is missing would lend its rights to every actor that may send to it."""
+    named = {kind for kind in registry.PRODUCT.kinds if registry.PRODUCT.actor_functions[kind].queues is not None}
+    assert named == CONTINUING - {"crew"}, "name the kind in asya.function.targets.CONTINUING"
 
 
 def test_no_two_functions_take_from_one_queue() -> None:

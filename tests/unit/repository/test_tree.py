@@ -99,7 +99,7 @@ def test_every_module_at_the_root_of_a_slice_is_pure() -> None:
         for name, path in modules().items()
         if path.name != "__init__.py" and name.rpartition(".")[0] in slices | {"asya.capabilities.a2a"}
     }
-    assert roots - pure == set()
+    assert roots - pure == set(), f"the contract {PURE!r} in pyproject.toml does not name them"
 
 
 def test_the_contract_names_every_slice() -> None:
@@ -110,7 +110,9 @@ def test_the_contract_names_every_slice() -> None:
     ]
     named = {".".join(("asya", *path.relative_to(root).parts)) for path in folders if path.name != "capabilities"}
     others = {layer.strip() for line in contract(GATEWAY)["layers"] for layer in line.split("|")} - slices
-    assert named - others == slices | {"asya.capabilities.legacy"}
+    assert named - others == slices | {"asya.capabilities.legacy"}, (
+        f"give each folder a layer in the contract {SLICES!r} in pyproject.toml"
+    )
 
 
 def test_every_package_has_a_docstring() -> None:

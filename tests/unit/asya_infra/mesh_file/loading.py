@@ -1,5 +1,6 @@
 """Loads mesh files that tests write into the working folder, which the fixture `folder` sets."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -25,6 +26,12 @@ def load(text: str, stage: str = "") -> LoadedMesh:
     """
     Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
     return load_mesh(Path("mesh.yaml"), stage)
+
+
+def one_of(values: Iterable[str]) -> str:
+    """Return the values as messages list them."""
+    *others, last = map(repr, sorted(values))
+    return f"{', '.join(others)} or {last}"
 
 
 def with_actor(keys: str) -> str:

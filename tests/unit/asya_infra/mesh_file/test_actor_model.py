@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.asya_infra.mesh_file.loading import light_actor_problems
+from asya.registry import PRODUCT
+from tests.unit.asya_infra.mesh_file.loading import light_actor_problems, one_of
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ),
         (
             "kind: pauze",
-            "4: actors.a.kind: should be 'end', 'fan_in', 'pause' or 'wait'; got 'pauze'; did you mean 'pause'?",
+            f"4: actors.a.kind: should be {one_of(PRODUCT.kinds)}; got 'pauze'; did you mean 'pause'?",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.capability_model import mesh_model
 from asya_infra.mesh_file.schema import schema_text
-from tests.unit.asya_infra.mesh_file.loading import load, problems_of
+from tests.unit.asya_infra.mesh_file.loading import load, one_of, problems_of
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -111,7 +111,7 @@ def test_the_schema_describes_them() -> None:
         ("handler: shop.one, strict: true", "5: actors.b.strict: needs kind: gate"),
         (
             "kind: gates",
-            "5: actors.b.kind: should be 'end', 'fan_in', 'gate', 'pause' or 'wait'; got 'gates'; did you mean 'gate'?",
+            f"5: actors.b.kind: should be {one_of([*registry.PRODUCT.kinds, 'gate'])}; got 'gates'; did you mean 'gate'?",
         ),
         ("kind: gate, handler: shop.one", "5: actors.b.kind: has handler and kind; keep one of them"),
     ],
