@@ -231,6 +231,7 @@ generated: setup rules console-types  ## write all that follows from declaration
 	@$(BIN)/python -m docs_site.reference.actor_keys
 	@$(BIN)/python -m docs_site.reference.call_list
 	@$(BIN)/python -m asya_infra.permissions.page
+	@$(BIN)/python -m asya_infra.permissions.statements_page
 	@$(BIN)/python -m asya_infra.constructs.observability.page
 	@$(BIN)/python -m tests.simulation.planted_table
 	@$(BIN)/python -m tests.unit.asya_infra.mesh_file.wrong_values

@@ -15,6 +15,8 @@ from asya.needs import Need
 from asya.option import Option
 from asya.predicates import Predicate, always, is_actor, never
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
+from asya.senders.envelopes import ACTOR
+from asya.senders.statements import Statement
 from asya.stores import Prefix, Table
 
 CREW_TIMEOUT = 120
@@ -105,6 +107,7 @@ class Function:
         timeout: Seconds.
         memory: Megabytes.
         needs: What its role may do, besides its logs and what its caller takes.
+        hears: What its queues take, and from whom.
         exists: Whether a mesh has the function.
         in_chains: Whether one chain of calls may pass the function many times, although no route contains it.
         traces: Whether the function records spans: it processes envelopes, or takes them in.
@@ -116,6 +119,7 @@ class Function:
     timeout: int
     memory: int = 512
     needs: tuple[Need, ...] = ()
+    hears: tuple[Statement, ...] = ()
     exists: Predicate = always
     in_chains: Predicate = never
     traces: bool = False
@@ -145,6 +149,7 @@ class ActorFunction:
         queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
             receives are always those of the mesh file.
         needs: What its role may do, besides its logs, its queue, and the `access` and `secrets` of the mesh file.
+        hears: What the queue takes, and from whom.
         crew: Actors of this kind that every mesh has. The mesh file may give them settings.
         on_demand: Actors of this kind that a mesh gets when it needs them.
     """
@@ -154,6 +159,7 @@ class ActorFunction:
     timeout: int | None = None
     queues: Queues | None = None
     needs: tuple[Need, ...] = ()
+    hears: tuple[Statement, ...] = ACTOR
     crew: tuple[str, ...] = ()
     on_demand: tuple[str, ...] = ()
     is_named: bool = True
@@ -216,7 +222,14 @@ class Capability:
     prefixes: tuple[Prefix, ...] = ()
 
 
-def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:
+def crew_actor(
+    name: str,
+    entry_point: str,
+    needs: tuple[Need, ...],
+    hears: tuple[Statement, ...],
+    *,
+    in_chains: Predicate = never,
+) -> Function:
     """Declare the function of an actor of the crew. The actor table has the actor unless the mesh file disables it."""
     return Function(
         name=name,
@@ -224,6 +237,7 @@ def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chain
         called_by=Queues(),
         timeout=CREW_TIMEOUT,
         needs=needs,
+        hears=hears,
         exists=is_actor,
         in_chains=in_chains,
         traces=True,

@@ -23,6 +23,7 @@ from asya.needs import Need
 from asya.option import Option
 from asya.predicates import is_actor, with_option
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.statements import Statement
 from asya.stores import Prefix, Table
 
 
@@ -205,6 +206,11 @@ def crew_of(mesh: MeshTable) -> list[str]:
 def consumer_of(queue: str, mesh: MeshTable) -> Function | ActorFunction:
     """Return the function that a queue of this mesh calls."""
     return function_of(queue, mesh) if queue in mesh.actors else queues_of(mesh)[queue][0]
+
+
+def statements_at(queue: str, mesh: MeshTable) -> tuple[Statement, ...]:
+    """Return what the consumer of a queue hears there."""
+    return tuple(each for each in consumer_of(queue, mesh).hears if each.queue in (None, queue))
 
 
 def function_of(actor: str, mesh: MeshTable) -> Function | ActorFunction:

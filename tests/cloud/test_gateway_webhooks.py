@@ -133,7 +133,7 @@ def test_16_a_trigger_starts_its_own_route_and_nothing_else(gateway: DeployedClo
 
     kept = until(letter, "the forged message to be a dead letter")
     reader.delete_message(QueueUrl=letters, ReceiptHandle=kept["ReceiptHandle"])
-    assert kept["MessageAttributes"][PROBLEM]["StringValue"] == "x-hooks may send no message with event"
+    assert kept["MessageAttributes"][PROBLEM]["StringValue"] == "x-hooks may not tell about objects and events"
     for client, actor in ((hooks, "echo"), (triggers, "send"), (triggers, names.SINK)):
         with pytest.raises(ClientError, match="AccessDenied"):
             client.send_message(QueueUrl=queue_url(gateway, actor), MessageBody="{}")

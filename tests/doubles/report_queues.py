@@ -33,9 +33,10 @@ def body(*reports: object) -> str:
 
 
 def batch(
-    queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, sender: str = "AROACOMPLETION", **more: Any
+    queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, sender: str | None = None, **more: Any
 ) -> dict[str, Any]:
-    """The event of a report queue whose messages have this age in seconds."""
+    """The event of a report queue whose messages have this age in seconds, of a sender who may report about all."""
+    sender = sender or ("AROASINK" if queue == "x-ends" else "AROACOMPLETION")
     sent = str(int((now - timedelta(seconds=age)).timestamp() * 1000))
     made = sqs_event(*bodies, **more)
     for record in made["Records"]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from asya.capabilities.triggers.messages import SENDERS
+from asya.capabilities.triggers.statements import TRIGGERS
 from asya.protocol import names
+from asya.senders.statements import named_in
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.load import load_mesh
 from asya_infra.options import Options
@@ -183,7 +184,7 @@ def test_16_every_function_that_may_send_by_iam_is_allowed_by_the_policy_of_the_
         if "sqs:SendMessage" in as_list(statement["Action"])
         and any(each.endswith(queue) for each in as_list(statement["Resource"]))
     }
-    assert {"x-task-sweep", "x-reports", "x-gateway-api"} <= senders <= set(SENDERS)
+    assert {"x-task-sweep", "x-reports", "x-gateway-api"} <= senders <= named_in(TRIGGERS, names.TRIGGERS)
 
 
 def as_list(value: Any) -> list[str]:

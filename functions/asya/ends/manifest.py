@@ -1,5 +1,6 @@
 """Declares the functions of the actors that end envelopes or keep checkpoints."""
 
+from asya.ends import statements
 from asya.ends.results import RECENT_PREFIX
 from asya.manifest import ActorFunction, Capability, crew_actor
 from asya.monitoring import (
@@ -58,6 +59,7 @@ FUNCTIONS = (
     crew_actor(
         names.SINK,
         "asya.ends.lambdas.wiring.sink",
+        hears=statements.SINK,
         # It claims and stores ends, reports them, sends copies to hooks, and notifies sets of lost slices (`§11`).
         in_chains=with_chained_triggers,
         needs=(
@@ -76,6 +78,7 @@ FUNCTIONS = (
     crew_actor(
         names.SUMP,
         "asya.ends.lambdas.wiring.sump",
+        hears=statements.SUMP,
         # It claims failed ends, stores a copy, reports and indexes it, and notifies sets of lost slices (`§11`). What it finds
         # canceled it stores as x-sink does.
         in_chains=with_chained_triggers,
@@ -100,6 +103,7 @@ FUNCTIONS = (
     crew_actor(
         names.CHECKPOINT,
         "asya.ends.lambdas.wiring.checkpoint",
+        hears=statements.CHECKPOINT,
         # It stores a copy of each envelope and sends the envelope along its route (`protocol §11`).
         needs=(
             *SIDECAR,

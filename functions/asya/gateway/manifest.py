@@ -1,6 +1,7 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
 from asya.capabilities.dead_letters.manifest import LETTERS
+from asya.gateway import statements
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
 from asya.monitoring import TASKS, Alarm, Delay, Graph, Line, Metric, Section, Series, Threshold, lines
 from asya.needs import (
@@ -155,6 +156,7 @@ FUNCTIONS = (
         ),
         # Ten messages of 64 KiB have some thousand reports. After a crash of the function they come again when it has passed.
         timeout=120,
+        hears=statements.REPORTS,
         in_chains=with_chained_triggers,
         # It records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on. x-triggers hears of
         # ended tasks (`protocol §16`).
@@ -203,6 +205,7 @@ FUNCTIONS = (
         called_by=Queues(batch=5, receives=20),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
+        hears=statements.PUSH,
         # It calls URLs of third parties, so it gets the least permissions. It counts the time that each host and each owner takes,
         # and writes nothing else of the table.
         needs=(

@@ -6,19 +6,20 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Raw
 
+from asya.gateway.statements import END, PROGRESS
 from asya.protocol import names
 from asya.protocol.events import PartialEvent, Report, TaskEvent, is_end
+from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time, parse_time
+from asya.senders.statements import problem
 from asya.tasks.received_reports import BatchError, read_event, read_list
 from asya.tasks.reporting.report_messages import GATEWAY_MEMBER, allowed_address
 
-NO_ROLE = "the sender is no role of the mesh"
 
-
-def sender_problem(function: str | None, report: Report, queue: str) -> str | None:
+def sender_problem(mesh: MeshTable, function: str | None, report: Report, queue: str) -> str | None:
     """Why a report of this sender does not count; None if it does.
 
-    The code of users shares a role with its sidecar, so an actor reports about itself alone. The system functions have no code of
+    The code of users shares a role with its sidecar, so an actor reports about itself alone. Some system functions have no code of
     users and report about any actor, as the end actors do on the queue that IAM opens to the crew alone.
 
     Args:
@@ -26,12 +27,8 @@ def sender_problem(function: str | None, report: Report, queue: str) -> str | No
         report: the report.
         queue: the name of the queue in the mesh.
     """
-    if function is None:
-        return NO_ROLE
-    if queue == names.ENDS or function in names.SYSTEM_FUNCTIONS:
-        return None
     actor = report.actor if isinstance(report, PartialEvent) else report.data.actor
-    return None if actor == function else f"{function} may not report about {actor or 'no actor'}"
+    return problem(END if queue == names.ENDS else PROGRESS, mesh, function, about=actor)
 
 
 # An honest report may wait for 14 days in its queue, and for 14 more in the dead-letter queue until it is sent again.
@@ -76,6 +73,7 @@ def read_message(
     body: bytes,
     queue: str,
     *,
+    mesh: MeshTable,
     function: str | None,
     now: datetime,
     allowed_hosts: frozenset[str],
@@ -96,7 +94,7 @@ def read_message(
     for raw in items:
         try:
             report, address = _read(raw, queue, allowed_hosts, own_gateway)
-            _check_sender(report, function, queue)
+            _check_sender(mesh, report, function, queue)
             _check_time(report, now)
         except BatchError as error:
             readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
@@ -130,10 +128,10 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
     return report, address
 
 
-def _check_sender(report: Report, function: str | None, queue: str) -> None:
-    problem = sender_problem(function, report, queue)
-    if problem is not None:
-        raise BatchError(problem)
+def _check_sender(mesh: MeshTable, report: Report, function: str | None, queue: str) -> None:
+    refused = sender_problem(mesh, function, report, queue)
+    if refused is not None:
+        raise BatchError(refused)
 
 
 def _check_time(report: Report, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Declares the functions of heavy actors and their job runs."""
 
 from asya.capabilities.legacy.options import numbers_children
+from asya.heavy import statements
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Section, Series, Threshold, lines
 from asya.needs import (
@@ -64,6 +65,7 @@ FUNCTIONS = (
         timeout=_TIMEOUT,
         exists=with_jobs,
         in_chains=always,
+        hears=statements.DISPATCH,
         # It forms job runs from pending envelopes and starts them.
         needs=(
             *COUNTS_STARTS,
@@ -92,6 +94,7 @@ FUNCTIONS = (
         exists=with_jobs,
         traces=True,
         in_chains=always,
+        hears=statements.COMPLETION,
         # It reads the commit of an ended run and routes its frames, for every heavy actor.
         needs=(
             *COUNTS_STARTS,

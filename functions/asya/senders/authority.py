@@ -5,6 +5,8 @@ from asya.function.targets import CONTINUING, TargetError, actual_actor, check_w
 from asya.protocol import headers, names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import slice_header
+from asya.senders.envelopes import ACTOR, RETRY
+from asya.senders.statements import Proof, problem, proof_of
 
 
 def check_sender(hop: Hop, function: str | None) -> None:
@@ -17,11 +19,13 @@ def check_sender(hop: Hop, function: str | None) -> None:
     Raises:
         TargetError: the sender may not send to an actor on the way to the first one with code of users.
     """
-    if hop.spec.kind not in CONTINUING or (function is not None and is_trusted(hop.mesh, function)):
+    if hop.spec.kind not in CONTINUING:
         return
     envelope, route = hop.envelope, hop.envelope.route
     if hop.actor == names.WAIT:
         _check_own_retry(hop, function)
+    elif is_trusted(hop.mesh, function, at=hop.actor):
+        return
     elif function is None:
         check_way(hop.mesh, envelope, starters(hop.mesh, hop.actor), route.next, continued=True)
     elif not _is_item(hop):
@@ -29,20 +33,17 @@ def check_sender(hop: Hop, function: str | None) -> None:
         check_way(hop.mesh, envelope, holders, (route.curr, *route.next), continued=True)
 
 
-def is_trusted(mesh: MeshTable, function: str) -> bool:
-    """Whether a function runs no code of users, and has checked what it sends: one of the mesh's own, or an actor of the crew."""
-    spec = mesh.actors.get(function)
-    return function in names.SYSTEM_FUNCTIONS if spec is None else spec.kind in CONTINUING
+def is_trusted(mesh: MeshTable, function: str | None, *, at: str = "") -> bool:
+    """Whether a function has checked what it sends on: its role alone lets it start and continue tasks."""
+    return any(proof_of(each, mesh, function, at=at) is Proof.ROLE for each in ACTOR)
 
 
 def _check_own_retry(hop: Hop, function: str | None) -> None:
     """x-wait sends an envelope back to the actor whose retry it is, and to no other."""
     actor = actual_actor(hop.envelope, hop.envelope.route.curr)
-    if actor != function:
-        who = f"actor {function!r}" if function is not None else "a sender outside"
-        raise TargetError(
-            f"{who} may not let {hop.actor} send to {actor!r}; only the retries of an actor itself wait there"
-        )
+    refused = problem(RETRY, hop.mesh, function, at=hop.actor, about=actor)
+    if refused is not None:
+        raise TargetError(f"{refused} at {hop.actor}; only the retries of an actor itself wait there")
 
 
 def _is_item(hop: Hop) -> bool:

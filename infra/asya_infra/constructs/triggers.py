@@ -10,8 +10,9 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from asya.capabilities.triggers.messages import SENDERS
+from asya.capabilities.triggers.statements import TRIGGERS
 from asya.protocol import names
+from asya.senders.statements import named_in
 from asya_infra.build.functions import build_gateway
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import MeshFunction, declared
@@ -102,7 +103,7 @@ def restrict_senders(queue: sqs.Queue, mesh: Mesh) -> None:
                 )
             )
     # SQS writes ids of AWS as the senders of such messages, so the function cannot tell them from those of a stranger.
-    functions = [addresses.role_arn(function) for function in sorted(SENDERS)]
+    functions = [addresses.role_arn(function) for function in sorted(named_in(TRIGGERS, names.TRIGGERS))]
     queue.add_to_resource_policy(
         iam.PolicyStatement(
             effect=iam.Effect.DENY,

@@ -11,12 +11,13 @@ from tests.paths import PROJECT
 
 FUNCTIONS = {*registry.PRODUCT.functions, *registry.PRODUCT.own_queues, *names.SYSTEM_FUNCTIONS}
 CONSTANTS = {name for name, value in vars(names).items() if isinstance(value, str) and value in FUNCTIONS}
+_DECLARATIONS = ("manifest.py", "statements.py")
 A_LIST = 3
 """So many functions in one collection are a list of them."""
 DIFFERENT = {
     "functions/asya/capabilities/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
     "functions/asya/capabilities/operations/log_lines.py": "whose lines tell how envelopes end",
-    "functions/asya/capabilities/triggers/messages.py": "a rule of the protocol: who may send x-triggers what",
+    "functions/asya/senders/envelopes.py": "a part of the statements of several capabilities",
 }
 
 
@@ -43,12 +44,12 @@ def members(node: ast.expr) -> Iterator[str]:
 
 
 def lists(folder: Path) -> set[str]:
-    """Return the modules with a collection of several functions; manifests may have one."""
+    """Return the modules with a collection of several functions; declarations may have one."""
     return {
         str(path.relative_to(folder))
         for part in ("functions", "infra", "asya_cli", "spark_jobs")
         for path in (folder / part).rglob("*.py")
-        if path.name != "manifest.py"
+        if path.name not in _DECLARATIONS
         if any(len(named) >= A_LIST for named in collections(ast.parse(path.read_text(encoding="utf-8"))))
     }
 

@@ -1,5 +1,6 @@
 """Declares the functions of fan-in."""
 
+from asya.capabilities.fan_in import statements
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import CREW, Graph, Metric, Of, lines
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, writes
@@ -17,6 +18,7 @@ FUNCTIONS = (
         timeout=CREW_TIMEOUT,
         queues=Queues(),
         crew=(names.FAN_IN,),
+        hears=statements.FAN_IN,
         # It stores slices, claims their ends, and sends the merged envelope along the origin's route.
         needs=(
             *SIDECAR,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from asya.capabilities.pauses import statements
 from asya.capabilities.pauses.limits import longest_wait
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
 from asya.monitoring import CREW, KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
@@ -25,6 +26,7 @@ FUNCTIONS = (
         timeout=CREW_TIMEOUT,
         queues=Queues(),
         crew=(names.PAUSE,),
+        hears=statements.PAUSE,
         # It stores envelopes, notes pauses beside the claims on ends, and publishes events. It sends only to the end actors and
         # to itself.
         needs=(
@@ -49,6 +51,7 @@ FUNCTIONS = (
         queues=Queues(),
         # For retries that are due after more than a day.
         on_demand=(names.WAIT,),
+        hears=statements.WAIT,
         # It holds envelopes, and sends them along their routes when they are due. If its wait stops the deadline, it pauses tasks
         # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
         needs=(
@@ -68,6 +71,7 @@ FUNCTIONS = (
     crew_actor(
         names.RESUME,
         "asya.capabilities.pauses.lambdas.wiring.resume",
+        hears=statements.RESUME,
         # It sends a paused envelope along its route and writes a tombstone.
         needs=(
             *REPORTER,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from asya.capabilities.triggers import statements
 from asya.capabilities.triggers.lanes import window_kind
 from asya.manifest import Capability, Function, Queues, Requests
 from asya.monitoring import KINDS, Alarm, Graph, Metric, Of, Section, Series, Threshold, lines
@@ -48,6 +49,7 @@ FUNCTIONS = (
         timeout=STARTERS[names.TRIGGERS],
         exists=with_triggers,
         in_chains=with_chained_triggers,
+        hears=statements.TRIGGERS,
         # It writes records, and sends to the first actors of the routes of triggers alone.
         needs=(
             uses("tasks"),

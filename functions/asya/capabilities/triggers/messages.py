@@ -1,8 +1,4 @@
-"""The messages of the queue `x-triggers`, and which function may send which (`protocol §16.messages`).
-
-A message says what it is by its members. Each member that gives a message its form is a right of the sender: a message with the
-members of two forms needs both, so it does not matter which of the forms a reader tries first.
-"""
+"""The messages of the queue `x-triggers` (`protocol §16.messages`)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,12 +10,14 @@ from msgspec import Raw
 from asya.capabilities.triggers.lanes import LaneKey, Start
 from asya.capabilities.triggers.occurrences import Occurrence, slot_occurrence
 from asya.capabilities.triggers.slots import is_slot
+from asya.capabilities.triggers.statements import FORMS
 from asya.capabilities.triggers.webhooks import UnusableDeliveryError, WebhookMessage, webhook_occurrence
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Schedule, Trigger
+from asya.senders.statements import problem
 
 
 class UnusableMessageError(Exception):
@@ -214,41 +212,24 @@ def read_end_notice(body: bytes) -> EndNotice | None:
         return None
 
 
-_SERVICES = frozenset({"Records", "Event", "event"})
-_SLOTS = frozenset({"slot"})
-_WEBHOOKS = frozenset({"webhook"})
-_FIRES = frozenset({"fired"})
-_BACKFILLS = frozenset({"backfill"})
-_LANES = frozenset({"lane"})
-_ENDS = frozenset({"ended"})
-_FORMS = _SERVICES | _SLOTS | _WEBHOOKS | _FIRES | _BACKFILLS | _LANES | _ENDS
-
-SENDERS: Mapping[str, frozenset[str]] = {
-    names.TASK_SWEEP: _SLOTS | _BACKFILLS | _LANES | _ENDS,
-    names.WEBHOOKS: _WEBHOOKS,
-    names.REPORTS: _ENDS,
-    names.TRIGGERS: _LANES,
-    # A redrive of dead letters is a call of the gateway.
-    names.GATEWAY_API: _FORMS,
-}
-"""The functions that may send to `x-triggers`, with the members of a message that each may send."""
-
 _form_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
-def check_sender(function: str, body: bytes) -> None:
-    """Check that a function of the mesh may send a message; one without a known form is left to the readers.
+def check_sender(mesh: MeshTable, function: str | None, body: bytes) -> None:
+    """Check that a sender may send a message; one without a known form is left to the readers.
 
     Args:
-        function: the function whose role has sent the message.
+        function: the function whose role has sent the message; None for a sender outside.
         body: the message.
 
     Raises:
-        UnusableMessageError: another function sends such messages.
+        UnusableMessageError: others send such messages.
     """
     try:
-        forms = _FORMS & _form_decoder.decode(body).keys()
+        forms = FORMS.keys() & _form_decoder.decode(body).keys()
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return
-    if refused := forms - SENDERS.get(function, frozenset()):
-        raise UnusableMessageError(f"{function} may send no message with {', '.join(sorted(refused))}")
+    for form in sorted(forms):
+        refused = problem(FORMS[form], mesh, function, at=names.TRIGGERS)
+        if refused is not None:
+            raise UnusableMessageError(refused)

@@ -8,7 +8,7 @@ count is kept: as a failed child, or under `superseded/`.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -24,6 +24,7 @@ from asya.protocol import states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
+from asya.senders.statements import Statement
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
@@ -44,13 +45,17 @@ class NotPersistedError(ServiceError):
 class CrewEnd(ABC):
     """An end actor of the crew: processes batches and writes to the results bucket and to the index of results."""
 
+    says: ClassVar[Statement]
+    """What its messages say."""
+
     services: Services
     results: Results
     index: ResultIndex
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
-        items = self.services.admission.admit(records(event))
+        admission = self.services.admission
+        items = [admission.heard(record, self.says) for record in admission.admit(records(event))]
         record_arrivals(self.services, items)
         try:
             return self.services.worker.with_outlet(self.index).process(items, self.handle, kept=self._report_problem)

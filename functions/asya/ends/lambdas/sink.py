@@ -1,12 +1,14 @@
 """x-sink: claims, stores and reports ended envelopes; failed ones go on to x-sump (`protocol §11`)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.ends import ending
 from asya.ends.aws.end_claims import ClaimResult
 from asya.ends.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
+from asya.ends.statements import END
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import Delivery
 from asya.function.lambdas.batch import Record
@@ -15,6 +17,7 @@ from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.protocol.times import parse_time
+from asya.senders.statements import Statement
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.metrics_and_spans import trace_end
 
@@ -22,6 +25,8 @@ from asya.sidecar.lambdas.metrics_and_spans import trace_end
 @dataclass(frozen=True, slots=True)
 class SinkActor(CrewEnd):
     """Processes the messages of x-sink."""
+
+    says: ClassVar[Statement] = END
 
     def handle(self, record: Record) -> list[Receipt]:
         """Claim, persist and report the end of one envelope."""

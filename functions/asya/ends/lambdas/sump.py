@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
 from asya.ends.aws.end_claims import ClaimResult
 from asya.ends.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
+from asya.ends.statements import FAILED_END
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import Record
 from asya.protocol import names
@@ -17,6 +19,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
 from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
+from asya.senders.statements import Statement
 from asya.sidecar.lambdas.metrics_and_spans import trace_end
 
 LOGGED_PAYLOAD_BYTES = 2048
@@ -25,6 +28,8 @@ LOGGED_PAYLOAD_BYTES = 2048
 @dataclass(frozen=True, slots=True)
 class SumpActor(CrewEnd):
     """Processes the messages of x-sump."""
+
+    says: ClassVar[Statement] = FAILED_END
 
     def handle(self, record: Record) -> list[Receipt]:
         """Log, claim, store and report the failure of one envelope."""

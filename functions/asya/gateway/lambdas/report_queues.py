@@ -29,6 +29,7 @@ from asya.protocol.exact_json import encode_json
 from asya.protocol.times import format_time
 from asya.senders.aws.role_list import RoleList
 from asya.senders.roles import role_id_of
+from asya.senders.statements import UNLISTED
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.sweep_marks import EndsMarks, MarkKind
 from asya.tasks.aws.task_store import TaskStoreError
@@ -261,6 +262,7 @@ class ReportQueues:
         message = read_message(
             record.arrival.body,
             queue,
+            mesh=settings.table,
             function=function,
             now=self.services.now(),
             allowed_hosts=self.services.allowed_hosts,
@@ -297,8 +299,7 @@ class ReportQueues:
         if function == names.GATEWAY_API and sender.first:
             sender_id, function = sender.first, self.roles.function_of(role_id_of(sender.first))
         if function is None and not self.roles.is_complete():
-            # The roles of a stack that has not listed them yet are not known, and one of them may be a system function.
-            function = names.REPORTS
+            function = UNLISTED
         return sender_id, function
 
     def _keep_refused(self, queue: str, record: Record, sender: str, message: ReportMessage) -> None:

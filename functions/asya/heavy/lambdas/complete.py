@@ -21,9 +21,11 @@ from asya.heavy.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.lambdas.watch import RunWatch
 from asya.heavy.run_failures import CHARGED, LACKS_CAPACITY, FailureDecision
+from asya.heavy.statements import CANCELED, COMMIT, RUN_STATE, WATCH
 from asya.protocol.job_runs import Manifest, Usage, parse_commit_key, parse_run_id, run_id
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time, parse_time
+from asya.senders.statements import Proof, Statement
 from asya.sidecar.lambdas.entry_point import LambdaContext
 from asya.tasks.reporting import reports
 
@@ -49,6 +51,14 @@ class RunNotEndedError(Exception):
     """The event reports the end of a job run that has not ended, or that is another one."""
 
 
+_STATEMENTS: Mapping[type, Statement] = {
+    JobRunEvent: RUN_STATE,
+    WatchRequest: WATCH,
+    CanceledTask: CANCELED,
+    WrittenCommit: COMMIT,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """Handles the messages of the completion's queue."""
@@ -72,13 +82,14 @@ class Completion:
         except (ValueError, RecursionError) as error:
             log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
             return []
-        # A commit counts if it is in S3, whatever role sent the message.
-        is_from_outside = not isinstance(message, WrittenCommit | None) and not self.services.base.admission.has_role(
-            record.arrival
-        )
-        if is_from_outside:
-            # EventBridge is no role of the mesh either, so only what EMR Serverless confirms counts.
-            message = self._confirmed(message, record) if isinstance(message, JobRunEvent) else None
+        statement, admission = _STATEMENTS.get(type(message)), self.services.base.admission
+        if statement is not None and (refused := admission.problem(record.arrival, statement)) is not None:
+            sender = record.arrival.sender
+            log.warning("message dropped", problem=refused, sender=sender, message_id=record.message_id)
+            return []
+        if isinstance(message, JobRunEvent) and admission.proof(record.arrival, RUN_STATE) is Proof.SERVICE:
+            # EventBridge is no role of the mesh, so only what EMR Serverless confirms counts. A commit is read from S3.
+            message = self._confirmed(message, record)
         match message:
             case JobRunEvent():
                 self._handle_event(message, record)

@@ -24,6 +24,7 @@ from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.run_start import MissingManifestError, RunStart
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.results import check_before_run, is_too_late_to_start
+from asya.heavy.statements import REQUEST
 from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
@@ -78,10 +79,11 @@ class Dispatcher:
         except (ValueError, RecursionError) as error:
             log.warning("malformed dispatch request dropped", problem=str(error), message_id=record.message_id)
             return []
-        if not self.services.base.admission.has_role(record.arrival):
+        refused = self.services.base.admission.problem(record.arrival, REQUEST, about=request.actor)
+        if refused is not None:
             # The reconciler finds envelopes without a request, so nothing waits for this one.
             sender = record.arrival.sender
-            log.warning("dispatch request of a sender outside dropped", sender=sender, message_id=record.message_id)
+            log.warning("dispatch request dropped", problem=refused, sender=sender, message_id=record.message_id)
             return []
         spec = self.services.heavy_actor(request.actor)
         if spec is None:

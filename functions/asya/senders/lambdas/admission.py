@@ -19,6 +19,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.senders import entry
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.role_list import RoleList
+from asya.senders.statements import UNLISTED, Proof, Statement, problem, proof_of
 
 _END_QUEUES = (names.SINK, names.SUMP)
 
@@ -132,6 +133,41 @@ class Admission:
         function = self.function_of(arrival)
         if function == names.GATEWAY_API and arrival.first_sender:
             return self.roles.function_of(arrival.first_sender)
+        return function
+
+    def problem(self, arrival: Arrival, statement: Statement, about: str | None = None) -> str | None:
+        """Why a statement does not count from the first sender of its message; None if it does.
+
+        Args:
+            about: the actor that the statement is about.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        return problem(statement, self.mesh, self._speaker(arrival), at=self.actor, about=about)
+
+    def heard(self, record: Record, statement: Statement) -> Record:
+        """A message as it counts: refused if its sender may not say this, and with a `problem` if nobody can judge that now."""
+        if record.problem is not None or record.arrival.is_new:
+            return record
+        try:
+            refused = self.problem(record.arrival, statement)
+        except (ClientError, BotoCoreError) as error:
+            return replace(record, problem=_unjudged(error))
+        return record if refused is None else replace(record, arrival=entry.refuse(record.arrival, refused))
+
+    def proof(self, arrival: Arrival, statement: Statement) -> Proof | None:
+        """What has to show a statement, besides the role of the first sender of its message; None if it does not count.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        return proof_of(statement, self.mesh, self._speaker(arrival), at=self.actor)
+
+    def _speaker(self, arrival: Arrival) -> str | None:
+        function = self.origin_of(arrival)
+        if function is None and not self.roles.is_complete():
+            return UNLISTED
         return function
 
     def knows_origin(self, arrival: Arrival) -> bool:

@@ -26,6 +26,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.aws.table import Table
 from asya.function.aws.table_items import Item
 from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record, records
+from asya.gateway.statements import NOTIFICATION
 from asya.protocol import names
 from asya.protocol.hops import fold
 from asya.protocol.strict_json import escape
@@ -64,10 +65,11 @@ class PushDelivery:
         except (msgspec.MsgspecError, RecursionError) as error:
             log.warning("malformed notification dropped", problem=str(error), message_id=record.message_id)
             return []
-        if not self.services.admission.has_role(record.arrival):
+        refused = self.services.admission.problem(record.arrival, NOTIFICATION)
+        if refused is not None:
             # Its receiver would take it for the truth about the task.
             sender = record.arrival.sender
-            log.warning("notification of a sender outside dropped", sender=sender, message_id=record.message_id)
+            log.warning("notification dropped", problem=refused, sender=sender, message_id=record.message_id)
             return []
         target = self.configs.read(push.task.id, push.config_id)
         if target is None:

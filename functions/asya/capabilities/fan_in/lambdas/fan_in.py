@@ -11,6 +11,7 @@ from asya.capabilities.fan_in.aws.sets import SetRecord, SetTimes, SliceCountErr
 from asya.capabilities.fan_in.aws.slice_store import UnknownSliceError
 from asya.capabilities.fan_in.lambdas.set_coordinator import SetCoordinator, SetRepeater
 from asya.capabilities.fan_in.sets import ORIGIN, is_repeat
+from asya.capabilities.fan_in.statements import DUE, LOST_SLICE, REPEAT
 from asya.ends.aws.results import EndObjects
 from asya.ends.ending import report_time
 from asya.ends.lambdas.ends import claim_end
@@ -19,12 +20,13 @@ from asya.function.hop import Arrival, Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
 from asya.function.targets import TargetError
 from asya.protocol import states
-from asya.protocol.codec import decode, encode
+from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.events import INLINE_RESULT_LIMIT
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
-from asya.sidecar import outcome, slices
+from asya.senders.entry import refuse
+from asya.sidecar import arrival, outcome, slices
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
 from asya.sidecar.lambdas.services import Services
@@ -32,6 +34,8 @@ from asya.tasks.reporting import reports
 
 # Slices that are not counted yet stay in memory. A batch of inline messages has not much more than this.
 _HELD_LIMIT = 1024 * 1024
+
+_STATEMENTS = {SliceEnded: LOST_SLICE, SetDue: DUE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +164,11 @@ class FanInActor:
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch of slices and control messages."""
-        items = self.services.admission.admit(records(event))
+        heard = [self._heard(record) for record in self.services.admission.admit(records(event))]
+        items = [record for record, _ in heard]
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
-        control_messages = {
-            record.message_id: message
-            for record in items
-            if not record.arrival.is_new and (message := decode_message(record.arrival.body)) is not None
-        }
+        control_messages = {record.message_id: message for record, message in heard if message is not None}
         counter = SliceCounter(self.coordinator)
         try:
             intake = receive_batch(
@@ -183,6 +184,14 @@ class FanInActor:
             self.services.progress.flush()
             telemetry.flush()
 
+    def _heard(self, record: Record) -> tuple[Record, FanInMessage | None]:
+        """A message with what it says about a set. One that its sender may not send is refused, and changes no set."""
+        message = None if record.arrival.is_new else decode_message(record.arrival.body)
+        if message is None:
+            return record, None
+        heard = self.services.admission.heard(record, _STATEMENTS[type(message)])
+        return heard, None if heard.arrival.refusal is not None else message
+
     def _handle(
         self, intake: Intake, counter: SliceCounter, record: Record, message: FanInMessage | None
     ) -> list[Receipt]:
@@ -193,6 +202,11 @@ class FanInActor:
                 # The slices before it in this batch count: they were received in time.
                 counter.flush()
                 return self._check_timeout(message, record)
+        refused = self._refused_repeat(intake, record)
+        return self._take(intake, counter, record) if refused is None else refused
+
+    def _take(self, intake: Intake, counter: SliceCounter, record: Record) -> list[Receipt]:
+        """Store a slice, or repeat a fan-out."""
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
@@ -216,6 +230,19 @@ class FanInActor:
         except (TargetError, SliceCountError) as error:
             return self._mismatch(started, error, began_at)
         return self._store(counter, started, header, began_at, is_first=stored is None)
+
+    def _refused_repeat(self, intake: Intake, record: Record) -> list[Receipt] | None:
+        """Send what asks for a repetition to x-sump, under an id of its own, if its sender may not ask; None for all else."""
+        received = intake.received[record.message_id]
+        if not isinstance(received, Hop) or not is_repeat(received.envelope):
+            return None
+        problem = self.services.admission.problem(record.arrival, REPEAT)
+        if problem is None:
+            return None
+        self._count(states.FAILED)
+        came = refuse(record.arrival, problem)
+        refused = arrival.parse_failure(came, ParseError(problem), now=self.services.now())
+        return [self.services.outbox.send(delivery) for delivery in refused.deliveries]
 
     def _mismatch(self, hop: Hop, error: Exception, began_at: datetime) -> list[Receipt]:
         """End an envelope that belongs to no set of this actor at x-sump."""

@@ -22,17 +22,19 @@ from asya.capabilities.pauses.limits import longest_wait
 from asya.capabilities.pauses.pausing import pause_of
 from asya.capabilities.pauses.resuming import release_delivery, restore, unpaused
 from asya.capabilities.pauses.shown import shown_values
+from asya.capabilities.pauses.statements import RELEASE
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws.receipt import Receipt
 from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
-from asya.protocol import names, states
+from asya.protocol import states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
 from asya.protocol.pause import PauseHeader, PauseRelease, ShownValue
 from asya.protocol.times import format_time
+from asya.senders.statements import problem
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.crew_hops import next_delivery, pass_on, process_batch, report_hop, send_diversion
 from asya.sidecar.lambdas.intake import Intake
@@ -41,8 +43,6 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.reporting import reports
 
 _STOPS = ("Canceled", "SlaExpired")
-RELEASERS = frozenset({names.GATEWAY_API, names.PAUSE_SWEEP})
-"""The functions that end pauses. From any other sender x-resume believes nothing about a pause (`protocol §11.resume.sender`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +256,9 @@ class ResumeActor:
         return send_diversion(self.services, started, record, "not resumed")
 
     def _resume(self, hop: Hop) -> list[Receipt]:
-        is_release = self.services.admission.origin_of(hop.arrival) in RELEASERS
-        pause = pause_of(hop.envelope) if is_release else None
+        # Before the list of roles is complete nobody ends a pause whose role is not listed.
+        refused = problem(RELEASE, hop.mesh, self.services.admission.origin_of(hop.arrival))
+        pause = pause_of(hop.envelope) if refused is None else None
         started_at = self.services.environment.monotonic()
         if pause is None:
             key, restarted, frame = None, hop, unpaused()

@@ -161,7 +161,7 @@ class TriggerQueue:
         settings, admission, body = self.services.settings, self.services.admission, record.arrival.body
         function = admission.function_of(record.arrival)
         if function is not None:
-            check_sender(function, body)
+            check_sender(self.mesh, function, body)
         buckets = Buckets(settings.data_uri, settings.results_uri)
         of_service = read_service_message(record.arrival, self.mesh, buckets)
         if of_service is not None:

@@ -1,4 +1,4 @@
-"""The consumer of the report queues in a mesh with three listed roles."""
+"""The consumer of the report queues in a mesh with four listed roles."""
 
 import dataclasses
 
@@ -23,8 +23,8 @@ def clock() -> Clock:
 
 @pytest.fixture
 def _roles(world: MeshWorld) -> None:
-    """Three roles of the mesh."""
-    listed = {"AROACOMPLETION": "x-completion", "AROAINFER": "infer", "AROAAPI": "x-gateway-api"}
+    """Four roles of the mesh."""
+    listed = {"AROACOMPLETION": "x-completion", "AROASINK": "x-sink", "AROAINFER": "infer", "AROAAPI": "x-gateway-api"}
     RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange(listed, frozenset(), completes=True), NOW)
 
 

@@ -20,10 +20,12 @@ from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.items import put_record
+from asya.testing.services.roles import role_id
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, report, route_event, settings_with
 from tests.doubles.notified_clients import Client, client
 
 Json = dict[str, Any]
+FEED = role_id("x-push-feed")
 RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")
 WATCHED = changed(RECORD, is_watched=True)
 IMAGE = put_record(WATCHED, 1, 1).request("tasks")["Item"]
@@ -68,7 +70,7 @@ class World:
     def feed(self, *changes: Json) -> None:
         build_push_feed(self.services("x-push-feed")).process({"Records": list(changes)})
 
-    def deliver(self, sender: str | None = None) -> list[str]:
+    def deliver(self, sender: str = FEED) -> list[str]:
         """Processes the queue and returns the ids of the failed messages.
 
         Args:
@@ -85,7 +87,7 @@ class World:
                 "messageId": each["MessageId"],
                 "receiptHandle": each["ReceiptHandle"],
                 "body": each["Body"],
-                "attributes": each["Attributes"] | ({"SenderId": sender} if sender else {}),
+                "attributes": each["Attributes"] | {"SenderId": sender},
             }
             for each in received.get("Messages", [])
         ]
@@ -93,7 +95,7 @@ class World:
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
-ATTRIBUTES = {"SentTimestamp": "1", "ApproximateReceiveCount": "1", "SenderId": "AROAPUSHFEED"}
+ATTRIBUTES = {"SentTimestamp": "1", "ApproximateReceiveCount": "1", "SenderId": FEED}
 
 
 @pytest.fixture

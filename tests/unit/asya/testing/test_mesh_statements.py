@@ -1,0 +1,157 @@
+"""Each statement of each function of the mesh, from each sender: what the declaration says is heard, all else is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+
+from asya import registry
+from asya.capabilities.fan_in.statements import DUE, LOST_SLICE, REPEAT
+from asya.capabilities.triggers.statements import FORMS
+from asya.ends.statements import END as ENDED
+from asya.ends.statements import FAILED_END
+from asya.function.hop import PROBLEM
+from asya.gateway.statements import END, PROGRESS
+from asya.heavy.statements import CANCELED, REQUEST, RUN_STATE, WATCH
+from asya.protocol import ids
+from asya.protocol.names import dlq_name, queue_name
+from asya.protocol.times import format_time
+from asya.senders.envelopes import RETRY
+from asya.senders.statements import Statement, problem
+from asya.testing import Mesh
+from asya.testing.services.roles import role_id
+
+MESH = """
+namespace: bank
+code: handlers
+actors:
+  intake:
+    handler: bank.same
+    can_send_to: []
+    resiliency: {policies: {default: {max_attempts: 2, initial_delay: 2d}}}
+  payout: {handler: bank.same}
+  approve: {kind: pause, pause: {prompt: "Pay?"}}
+  nap: {kind: wait, wait: {for: 1h}, can_send_to: [payout]}
+  gather: {kind: fan_in}
+  crunch: {spark: {job: bank.crunch}}
+triggers:
+  nightly: {route: [intake], payload: {}, cron: "0 2 * * *"}
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A statement as a message.
+
+    Attributes:
+        at: the queue.
+        about: the actor that it is about.
+        body: makes the message at a time. The tag tells it from all others.
+    """
+
+    statement: Statement
+    at: str
+    body: Callable[[str, str], Any]
+    about: str | None = None
+
+
+def envelope(curr: str, prev: tuple[str, ...] = (), **more: Any) -> Callable[[str, str], Any]:
+    def make(tag: str, at: str) -> Any:
+        own = {"phase": "pending", "created_at": at, "updated_at": at, **more.get("status", {})}
+        route = {"prev": list(prev), "curr": curr, "next": []}
+        return {"id": tag, "route": route, "headers": more.get("headers", {}), "payload": 1, "status": own}
+
+    return make
+
+
+def message(**members: Any) -> Callable[[str, str], Any]:
+    """A message with these members, in which `TAG` stands for the tag."""
+    return lambda tag, _at: {name: tag if value is TAG else value for name, value in members.items()}
+
+
+def detail(kind: str, **members: Any) -> Callable[[str, str], Any]:
+    return message(**{"detail-type": kind, "detail": members})
+
+
+def report(**members: Any) -> Callable[[str, str], Any]:
+    return lambda tag, at: [{"id": tag, "at": at, **members}]
+
+
+TAG = object()
+_ROUTE: Any = {"prev": [], "curr": "intake", "next": []}
+_PLACE = {"slice_index": 1, "slice_count": 2}
+SAID = [
+    Said(ENDED, "x-sink", envelope("", ("intake",), status={"phase": "succeeded", "reason": "Completed"})),
+    Said(FAILED_END, "x-sump", envelope("intake", status={"phase": "failed", "reason": "Timeout"})),
+    Said(LOST_SLICE, "gather", message(type="slice-ended", set_id=TAG, phase="failed", reason="Timeout", **_PLACE)),
+    Said(DUE, "gather", message(type="set-due", set_id=TAG)),
+    Said(REPEAT, "gather", envelope("gather", ("intake",), headers={"x-asya-set-repeat": True})),
+    Said(RETRY, "x-wait", envelope("intake", status={"attempt": 2, "max_attempts": 2}), about="intake"),
+    Said(REQUEST, "x-dispatch", message(actor="crunch"), about="crunch"),
+    Said(RUN_STATE, "x-completion", detail("EMR Serverless Job Run State Change", state="RUNNING")),
+    Said(WATCH, "x-completion", detail("asya.watch-run", run_id="other", job_run_id="j")),
+    Said(CANCELED, "x-completion", detail("asya.task-canceled", taskId="t")),
+    Said(PROGRESS, "x-reports", report(status="received", data={"actor": "intake", "route": _ROUTE}), about="intake"),
+    Said(END, "x-ends", report(status="succeeded", data={"actor": "intake"})),
+    Said(FORMS["slot"], "x-triggers", message(trigger=TAG, slot="2026-11-26T02:00:00Z")),
+    Said(FORMS["webhook"], "x-triggers", message(trigger=TAG, webhook={})),
+    Said(FORMS["fired"], "x-triggers", message(trigger=TAG, fired="f", at="2026-11-26T02:00:00Z")),
+    Said(FORMS["backfill"], "x-triggers", message(backfill=TAG)),
+    Said(FORMS["lane"], "x-triggers", message(trigger="nightly", lane=TAG)),
+    Said(FORMS["ended"], "x-triggers", message(ended=TAG, kind="trigger", name="other")),
+    Said(FORMS["event"], "x-triggers", message(trigger=TAG, event={})),
+]
+_REFUSALS = (
+    " may not ",
+    "only roles of the mesh",
+    "is no role of the mesh",
+    "ParseError",
+    "has no header x-asya-fan-in",
+    "unknown message dropped",
+)
+"""What a refusal says: its reason, or that a sender outside has sent what is no task, or what AWS does not confirm."""
+tags = count()
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
+    path = tmp_path_factory.mktemp("bank")
+    (path / "handlers").mkdir()
+    (path / "spark_jobs").mkdir()
+    (path / "handlers" / "bank.py").write_text("def same(payload):\n    return payload\n")
+    (path / "spark_jobs" / "bank.py").write_text("def crunch(spark, frame):\n    return frame\n")
+    (path / "mesh.yaml").write_text(MESH)
+    return Mesh(path / "mesh.yaml")
+
+
+def refusals(mesh: Mesh) -> list[str]:
+    """What the mesh has written of messages that do not count: in logs, objects and dead letters."""
+    letters = mesh.cloud.queues.queues[dlq_name("bank", "x-triggers")].messages
+    kept = [letter.body + json.dumps(letter.attributes.get(PROBLEM, {})) for letter in letters]
+    # An object of the index has rows of several messages.
+    objects = ((key, body) for key, body in mesh.cloud.objects.items() if "/index/" not in key)
+    stored = [key + body.decode("utf-8", "replace") for key, body in objects]
+    return [text for text in (*mesh.log, *kept, *stored) if any(word in text for word in _REFUSALS)]
+
+
+@pytest.mark.rule("4.statements", "4.statements.sets", "4.statements.refused")
+@pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said.at}-{said.statement.name}")
+def test_a_statement_counts_from_those_who_may_say_it(bank: Mesh, said: Said) -> None:
+    table, sent = bank.cloud.table, {}
+    for sender in (*table.actors, *(each.name for each in registry.functions_of(table)), "removed", None):
+        tag = f"cell-{next(tags):04}"
+        body = json.dumps(said.body(tag, format_time(bank.now)))
+        by = role_id(sender) if sender is not None else "AIDAEVE"
+        message_id = bank.cloud.queues.send(queue_name("bank", said.at), body, sender=None, by=by)
+        sent[sender] = (tag, message_id, ids.id_of_message(message_id))
+    bank.travel(minutes=3)
+    found = refusals(bank)
+    counts = {sender: not any(each in text for text in found for each in known) for sender, known in sent.items()}
+    hearer = said.at if said.at in table.actors else registry.queues_of(table)[said.at][0].name
+    expected = {each: problem(said.statement, table, each, at=hearer, about=said.about) is None for each in sent}
+    if None in expected and said.statement is RUN_STATE:
+        expected[None] = False  # EMR Serverless knows no such run
+    assert {each for each in sent if counts[each] != expected[each]} == set()
