@@ -102,7 +102,7 @@ def no_aws_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
-    """A mesh with every kind of actor."""
+    """A mesh with light and heavy actors, a set, a pause and most keys."""
     return synthesize(tmp_path_factory.mktemp("shop"), mesh=str(HERE / "mesh" / "mesh.yaml"))
 
 

@@ -1,4 +1,4 @@
-"""The mesh with every kind of actor, with a customer managed key and in a VPC."""
+"""The mesh with light and heavy actors, with a customer managed key and in a VPC."""
 
 from pathlib import Path
 

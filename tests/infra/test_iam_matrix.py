@@ -4,19 +4,22 @@ The policies of the templates are evaluated, inline and managed ones. What the m
 rows here: no manifest declares them. `tests/cloud/test_iam_matrix.py` asks the local cloud.
 """
 
+import json
 from collections import defaultdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from asya.needs import Resource
+from asya.registry import PRODUCT
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file import load_mesh, to_table
 from asya_infra.permissions.needs import Place
 from tests.doubles.iam import Request, concrete, is_allowed
 from tests.doubles.iam_matrix import Call, Matrix, OnResource
-from tests.infra.conftest import HERE
+from tests.infra.conftest import HERE, synthesize
 
 ACCOUNT, REGION = "111122223333", "eu-west-1"
 STREAMS = "x-gateway-live"
@@ -28,12 +31,12 @@ SHARED = {Resource.EVENT_SOURCES, Resource.FUNCTIONS, Resource.METRICS, *IDS}
 
 
 @cache
-def matrix(namespace: str = "shop") -> Matrix:
+def matrix(namespace: str = "shop", mesh: Path = HERE / "mesh" / "mesh.yaml") -> Matrix:
     """The matrix of the mesh, or of a stage."""
     addresses = Addresses(
         namespace=namespace, partition="aws", region=REGION, account=ACCOUNT, url_suffix="amazonaws.com"
     )
-    table = to_table(load_mesh(HERE / "mesh" / "mesh.yaml"))
+    table = to_table(load_mesh(mesh))
     return Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
 
 
@@ -77,6 +80,30 @@ class Role:
 def test_a_role_allows_what_its_manifest_declares(shop: Any, function: str) -> None:
     role, declared = Role(shop, function), "x-gateway-stream" if function == STREAMS else function
     wrong = [call for call in matrix().calls if role.may(call, matrix().place) != matrix().declares(declared, call)]
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> tuple[Any, Matrix]:
+    """A mesh with an actor of each kind that a mesh file names, and its matrix."""
+    needed = {
+        "end": {"handler": "orders.score", "handler_mode": "envelope", "validate": False},
+        "wait": {"wait": {"for": "1h"}},
+    }
+    actors = {f"of-{kind.replace('_', '-')}": {"kind": kind, **needed.get(kind, {})} for kind in PRODUCT.kinds}
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "handlers").symlink_to(HERE / "mesh" / "handlers")
+    mesh = folder / "mesh.yaml"
+    mesh.write_text(json.dumps({"namespace": "shop", "code": "handlers", "actors": actors}))
+    return synthesize(folder / "out", mesh=str(mesh)), matrix(mesh=mesh)
+
+
+@pytest.mark.parametrize("kind", PRODUCT.kinds)
+def test_a_role_of_each_kind_allows_what_its_manifest_declares(kinds: tuple[Any, Matrix], kind: str) -> None:
+    mesh, declared = kinds
+    function = f"of-{kind.replace('_', '-')}"
+    role = Role(mesh, function)
+    wrong = [call for call in declared.calls if role.may(call, declared.place) != declared.declares(function, call)]
     assert wrong == []
 
 
