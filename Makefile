@@ -230,6 +230,8 @@ generated: setup rules console-types  ## write all that follows from declaration
 	@$(BIN)/python -m asya_infra.mesh_file.schema
 	@$(BIN)/python -m docs_site.reference.actor_keys
 	@$(BIN)/python -m docs_site.reference.call_list
+	@$(BIN)/python -m tests.unit.asya_infra.costs.measured
+	@$(BIN)/python -m docs_site.reference.costs
 	@$(BIN)/python -m asya_infra.permissions.page
 	@$(BIN)/python -m asya_infra.permissions.statements_page
 	@$(BIN)/python -m asya_infra.constructs.observability.page

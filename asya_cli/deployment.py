@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _OF_THE_TOOL = ("Supply a stack id", "Successfully synthesized")
 """What the tool says of its own options, which nobody has typed."""
+_CREDENTIALS = "Check your AWS credentials, --profile and --region."
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,26 @@ class Choice:
         if code := self.synthesized().run([*arguments, "--app", str(self.folder)]):
             raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
 
+    def tell_costs(self) -> None:
+        """Print what the synthesized mesh costs more or less than the deployed one.
+
+        Raises:
+            CommandError: A call of AWS failed.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from asya_infra.assembly import read_assembly
+        from asya_infra.costs.model import change
+        from asya_infra.deployment.deployed_templates import deployed_templates
+
+        assembly = read_assembly(self.folder)
+        try:
+            session = session_in(assembly.region or self.region, self.profile)
+            deployed = deployed_templates(session, sorted({*assembly.templates, assembly.spark_stack}))
+        except (BotoCoreError, ClientError) as error:
+            raise CommandError(f"a call of AWS failed: {error}", _CREDENTIALS, ExitCode.UNREACHABLE) from error
+        echo(change(deployed, assembly.templates))
+
     def check_credentials(self) -> None:
         """Check that there are credentials, before the templates are made.
 
@@ -211,8 +232,7 @@ class Choice:
         except DeploymentError as error:
             raise CommandError(str(error)) from error
         except (BotoCoreError, ClientError) as error:
-            advice = "Check your AWS credentials, --profile and --region."
-            raise CommandError(f"a call of AWS failed: {error}", advice, ExitCode.UNREACHABLE) from error
+            raise CommandError(f"a call of AWS failed: {error}", _CREDENTIALS, ExitCode.UNREACHABLE) from error
 
     def _line_of(self, place: Location, text: str) -> str:
         """Return a finding with the line of the mesh file."""
@@ -336,7 +356,8 @@ def diff(
     region: Region = None,
     profile: Profile = None,
 ) -> None:
-    """Show what a deployment would change in the AWS account of your credentials. It changes nothing."""
+    """Show what a deployment would change in the AWS account of your credentials, and in its costs. It changes nothing."""
     choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
     choice.check_credentials()
     choice.run(["diff"])  # of all stacks
+    choice.tell_costs()

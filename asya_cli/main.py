@@ -16,6 +16,7 @@ from asya_cli.actors import actors
 from asya_cli.backfill.command import app as backfill
 from asya_cli.console.command import ui
 from asya_cli.contracts.command import contracts
+from asya_cli.cost import cost
 from asya_cli.data import app as data
 from asya_cli.demo.command import demo
 from asya_cli.deployment import cdk, deploy, destroy, diff
@@ -154,6 +155,7 @@ app.command()(graph)
 app.command()(schema)
 app.command()(deploy)
 app.command()(diff)
+app.command()(cost)
 app.command()(destroy)
 app.command()(cdk)
 app.command()(doctor)

@@ -2,12 +2,15 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from asya_infra.assembly import read_assembly
 from asya_infra.limits import aws_limits as limits
 from asya_infra.preflight.checks import LAMBDA_CONCURRENCY, SPARK_VCPU
-from tests.infra.conftest import SynthesizedMesh
+from docs_site.reference.costs import LIGHT, with_costs
+from tests.infra.conftest import SynthesizedMesh, synthesize
 from tests.paths import PROJECT
 
 PAGE = (PROJECT / "docs" / "how-to" / "going-to-production.md").read_text()
@@ -17,10 +20,6 @@ def row(name: str) -> str:
     """The rest of the table row that begins with this cell."""
     [match] = re.findall(rf"^\| {re.escape(name)} \|(.*)$", PAGE, re.MULTILINE)
     return str(match)
-
-
-def dollars(text: str) -> list[float]:
-    return [float(number.replace(",", "")) for number in re.findall(r"(?<![\d.$])(\d+\.\d\d)(?!\d)", text)]
 
 
 @pytest.mark.parametrize(("kind", "actor"), [("light actor", "inspectdataset"), ("heavy actor", "cleanflights")])
@@ -34,18 +33,14 @@ def test_the_resources_of_an_actor(example: SynthesizedMesh, kind: str, actor: s
     assert int(row(kind).split(":")[0]) == sum(kinds.values())
 
 
-def test_the_idle_numbers_of_the_example(example: SynthesizedMesh) -> None:
-    queues = [each for each in example.resources("AWS::Lambda::EventSourceMapping") if "ScalingConfig" in each]
-    assert row(f"Lambda polls {len(queues)} queues")
-    schedules = Counter(each.get("ScheduleExpression") for each in example.resources("AWS::Events::Rule"))
-    assert (schedules["rate(1 minute)"], schedules["rate(5 minutes)"]) == (3, 2)
-    alarms = example.resources("AWS::CloudWatch::Alarm")
-    metrics = sum(
-        sum("MetricStat" in metric for metric in alarm["Metrics"]) if "Metrics" in alarm else 1 for alarm in alarms
-    )
-    assert f"{metrics} metrics × $0.10" in row("Alarms")
-    assert f"{len(example.resources('AWS::CloudWatch::Dashboard'))} × $3" in row("Dashboards")
-    assert len(example.resources("AWS::KMS::Key")) == 1
+def test_the_costs_are_those_of_the_model(example: SynthesizedMesh, tmp_path: Path) -> None:
+    (tmp_path / "mesh.yaml").write_text(LIGHT.format(code=PROJECT / "functions" / "handlers"))
+    light = synthesize(tmp_path / "out", mesh=str(tmp_path / "mesh.yaml"))
+    example_templates, light_templates = (read_assembly(each.folder).templates for each in (example, light))
+    assert with_costs(PAGE, example_templates, light_templates) == PAGE, "run `make generated`"
+
+
+def test_the_rules_of_the_example(example: SynthesizedMesh) -> None:
     assert row("EventBridge, rules of a bus").split("|")[1].strip() == str(len(example.resources("AWS::Events::Rule")))
 
 
@@ -61,18 +56,6 @@ def test_the_size_of_the_example(example: SynthesizedMesh) -> None:
     )
     assert f"About {alarms} alarms" in PAGE
     assert f"about {alarms}" in row("CloudWatch, alarms")
-
-
-def test_the_sums_of_the_tables() -> None:
-    idle = re.search(r"### Idle\n(.*?)\*\*Together", PAGE, re.DOTALL)
-    assert idle is not None
-    assert round(sum(dollars(line)[-1] for line in idle[1].splitlines() if dollars(line))) == 19
-    for title, total in (("one light hop", "per million hops"), ("one task", "per million tasks")):
-        table = re.search(rf"^\| {title}.*?\*\*{total}\*\*(.*?)$", PAGE, re.DOTALL | re.MULTILINE)
-        assert table is not None
-        prices = [dollars(line)[-2:] for line in table[0].splitlines() if dollars(line)]
-        *rows, sums = prices
-        assert [round(sum(column), 2) for column in zip(*rows, strict=True)] == pytest.approx(sums)
 
 
 def test_the_quotas_are_those_of_the_checks() -> None:

@@ -1,10 +1,13 @@
 """`asya deploy`, `asya diff` and `asya destroy` pass their options on."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
 from asya_cli import deployment
@@ -58,6 +61,7 @@ def test_diff_changes_nothing_and_tells_a_failure(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Choice, "synthesized", lambda self: SimpleNamespace(run=run))
     monkeypatch.setattr(Choice, "check_credentials", lambda self: None)
+    monkeypatch.setattr(Choice, "tell_costs", lambda self: None)
     CliRunner().invoke(app, ["diff"], catch_exceptions=False)
     assert calls == [["diff", "--app", str(Path("cdk.out").resolve())]]
     with pytest.raises(CommandError, match="exit code 1"):
@@ -74,3 +78,25 @@ def test_diff_without_credentials_says_so_and_makes_no_templates(
     with pytest.raises(CommandError, match="there are no AWS credentials") as caught:
         CliRunner().invoke(app, ["diff", "--mesh", str(mesh)], catch_exceptions=False)
     assert caught.value.code == ExitCode.UNREACHABLE
+
+
+def test_diff_says_what_a_deployment_costs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The deployed stack has a key, and the synthesized one a dashboard too."""
+    key, board = {"Type": "AWS::KMS::Key"}, {"Type": "AWS::CloudWatch::Dashboard"}
+    artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "state.json"}}
+    (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {"Asya-shop-state": artifact}}))
+    (tmp_path / "state.json").write_text(json.dumps({"Resources": {"key": key, "board": board}}))
+
+    def get_template(*, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
+        if StackName != "Asya-shop-state":
+            answer: Any = {"Error": {"Code": "ValidationError", "Message": f"{StackName} does not exist"}}
+            raise ClientError(answer, TemplateStage)
+        return {"TemplateBody": {"Resources": {"key": key}}}
+
+    client = SimpleNamespace(get_template=get_template)
+    session = SimpleNamespace(get_credentials=lambda: "some", client=lambda _: client)
+    monkeypatch.setattr(deployment, "session_in", lambda region, profile: session)
+    monkeypatch.setattr(Choice, "run", lambda self, arguments: None)
+    monkeypatch.setattr(deployment, "check_exists", lambda mesh: None)
+    outcome = CliRunner().invoke(app, ["diff", "--output", str(tmp_path)], catch_exceptions=False)
+    assert outcome.stdout == "costs +$3.00 a month\n"

@@ -86,6 +86,7 @@ COMMANDS = {
     "schema": "--mesh",
     "deploy": "--mesh --stage --yes -y --no-wait --drop-messages --bootstrap --context -c --output --region --profile",
     "diff": "--mesh --stage --context -c --output --region --profile",
+    "cost": "--mesh --stage --idle --context -c --output --json",
     "destroy": "--mesh --stage --yes -y --no-wait --context -c --output --region --profile",
     "cdk": "ARGUMENTS --mesh --stage --context -c --output --region --profile",
     "doctor": "--mesh --stage --synthesized --json --region --profile",

@@ -1,0 +1,108 @@
+"""Writes the costs of the example into docs/how-to/going-to-production.md, by the cost model: `make generated`."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from asya.protocol import names
+from asya_cli.synthesis import synthesize
+from asya_infra.assembly import Template, read_assembly
+from asya_infra.costs import model, prices
+from asya_infra.costs.counts import FULL, LOADS, MEMORY_GB, SINGLE, SWEEP_SECONDS, Load, counts
+from asya_infra.costs.view import HOP, SILENT, TASK
+from docs_site.reference.tables import table, with_written
+
+_FILES = Path(__file__).parents[2]
+PAGE = _FILES / "docs" / "how-to" / "going-to-production.md"
+LIGHT = "namespace: one\ncode: {code}\nactors:\n  inspect-dataset: {{handler: flights.inspect_dataset}}\n"
+"""A mesh of one light actor."""
+Templates = Mapping[str, Template]
+
+
+def with_costs(page: str, example: Templates, light: Templates) -> str:
+    """Return the page with the costs as they are computed.
+
+    Args:
+        page: the text of the page.
+        example: the templates of the example.
+        light: the templates of a mesh of one light actor.
+    """
+    return with_written(page, _costs(example, light))
+
+
+def dollars_of(what: str, load: Load) -> float:
+    """Return the dollars of a million hops or tasks."""
+    return model.total(model.calls(counts()["loads"][load.name][what], load))
+
+
+def _costs(example: Templates, light: Templates) -> Iterator[str]:
+    yield f"List prices of {prices.REGION}, {prices.DATE}:"
+    yield ""
+    yield from table(("service", "price"), [(each.service, each.text) for each in prices.ALL])
+    yield "### Idle"
+    yield ""
+    lines = model.idle(example)
+    one, actor = model.idle(light), model.idle_actor(light, "inspect-dataset")
+    yield "The example mesh per month, with no envelope at all:"
+    yield ""
+    rows = [
+        (each.part, each.calculation, f"{each.dollars:.2f}") for each in sorted(lines, key=lambda each: -each.dollars)
+    ]
+    yield from table(("part", "calculation", "$"), [*rows, ("**together**", "", f"**{model.total(lines):.2f}**")])
+    yield f"A mesh of one light actor costs ${model.total(one):.2f}, and each further one ${model.total(actor):.2f}."
+    yield ""
+    yield "### Per million hops and tasks"
+    yield ""
+    yield from _calls()
+    durations = [
+        f"{FULL.seconds(name) * 1000:.0f} ms for ten envelopes and {SINGLE.seconds(name) * 1000:.0f} ms for one"
+        for name in ("actor", names.SINK)
+    ]
+    yield f"A function has {MEMORY_GB * 1024:.0f} MB. The durations are assumed: an actor takes {durations[0]},"
+    yield f"`x-reports` and `x-sink` take {durations[1]}, and a sweep {SWEEP_SECONDS:.1f} s."
+    yield f"A handler that takes a second adds ${MEMORY_GB * 1e6 * prices.LAMBDA_SECOND.dollars:.2f} per million calls."
+    yield ""
+    full, single = (dollars_of(TASK, load) + 3 * dollars_of(HOP, load) for load in LOADS)
+    yield f"A million tasks over three light actors cost **${full:.2f}** under load, and **${single:.2f}** one by one."
+
+
+def _calls() -> Iterator[str]:
+    titles = {
+        HOP: "one light hop",
+        TASK: "one task, from its call of the gateway to its stored result",
+    }
+    for what, title in titles.items():
+        by_load = [
+            {line.part: line for line in model.calls(counts()["loads"][load.name][what], load)} for load in LOADS
+        ]
+        rows = [
+            (part, *(cell for lines in by_load for cell in (lines[part].calculation, f"{lines[part].dollars:.2f}")))
+            for part in by_load[0]
+        ]
+        rows.append(("**together**", *(cell for load in LOADS for cell in ("", f"**{dollars_of(what, load):.2f}**"))))
+        if what == HOP:
+            rows.append(
+                ("without reports", *(cell for load in LOADS for cell in ("", f"{dollars_of(SILENT, load):.2f}")))
+            )
+        yield from table((title, *(cell for load in LOADS for cell in (load.name, "$"))), rows)
+
+
+def synthesized(mesh: Path, folder: Path) -> Templates:
+    """Return the templates of a mesh."""
+    synthesize(mesh, "", folder)
+    return read_assembly(folder).templates
+
+
+def main() -> None:
+    """Write the page."""
+    with tempfile.TemporaryDirectory(prefix="asya-costs-") as name:
+        folder = Path(name)
+        light = folder / "mesh.yaml"
+        light.write_text(LIGHT.format(code=_FILES / "functions" / "handlers"), encoding="utf-8")
+        example = synthesized(_FILES / "mesh.yaml", folder / "example")
+        text = with_costs(PAGE.read_text(encoding="utf-8"), example, synthesized(light, folder / "light"))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

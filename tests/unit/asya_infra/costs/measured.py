@@ -1,0 +1,194 @@
+"""Measures on a mesh in memory what a hop, a task and a sweep use, and records it for the costs: `make generated`.
+
+A hop is what three actors use more than one, halved. A task is what remains of a route of one actor. In the same way an actor of a
+sweep is what it uses more in a mesh with one actor more.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from asya import registry
+from asya.client.calls import to
+from asya.protocol import names
+from asya.tasks.http_calls import CALL_TOOL
+from asya.testing.api import USER_ID
+from asya.testing.deployment import TEST_USER
+from asya.testing.mesh import Mesh
+from asya.testing.messages import produce
+from asya_infra.costs.counts import FILE, LOADS, Load
+from tests.doubles.call_meter import CallMeter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ACCEPT = "If the change is intended: python -m tests.unit.asya_infra.costs.measured"
+ACTORS = ("one", "two", "three")
+TASKS = 100
+_HOPS_MORE = len(ACTORS) - 1
+_MESH = """namespace: shop
+code: handlers
+actors:
+  one: {handler: same.same}
+  two: {handler: same.same}
+  three: {handler: same.same}
+tools:
+  short: {description: One hop, route: [one], timeout: 6h, input_schema: {type: object}}
+  long: {description: Three hops, route: [one, two, three], timeout: 6h, input_schema: {type: object}}
+"""
+_NO_WAIT = {"prefer": "wait=0"}
+_LIGHT = "  light-{}: {{handler: same.same}}\n"
+_HEAVY = "  heavy-{}: {{spark: {{job: same.run}}}}\n"
+
+
+def measure() -> dict[str, Any]:
+    """Measure everything."""
+    found: dict[str, Any] = {"loads": {}, "sweeps": sweeps()}
+    for load in LOADS:
+        long, short = _route("long", load), _route("short", load)
+        silent_long, silent_short = _silent(ACTORS, load), _silent(ACTORS[:1], load)
+        hop = _share(_difference(long, short), TASKS * _HOPS_MORE)
+        hop["custom metrics"] = long["custom metrics"] / len(ACTORS)
+        silent = _share(_difference(silent_long, silent_short), TASKS * _HOPS_MORE)
+        task = _difference(_share(short, TASKS), hop)
+        task["custom metrics"] = silent["custom metrics"] = 0
+        found["loads"][load.name] = {"hop": _plain(hop), "hop without reports": _plain(silent), "task": _plain(task)}
+    return found
+
+
+def sweeps() -> dict[str, Any]:
+    """What each call of a sweep uses in a mesh with nothing to do: at all, and for each actor more."""
+    one_each, light, heavy = (_sweeps(*actors) for actors in ((1, 1), (2, 1), (1, 2)))
+    found = {}
+    for name, used in one_each.items():
+        per_light, per_heavy = _difference(light[name], used), _difference(heavy[name], used)
+        base = _difference(_difference(used, per_light), per_heavy)
+        found[name] = {"base": _plain(base), "light": _plain(per_light), "heavy": _plain(per_heavy)}
+    return found
+
+
+def differences(recorded: Mapping[str, Any], found: Mapping[str, Any], place: str = "") -> list[str]:
+    """Return a line for each number that differs. The bytes of logs depend on the digits of durations."""
+    lines = []
+    for name in sorted({*recorded, *found}):
+        before, now = recorded.get(name, 0), found.get(name, 0)
+        if isinstance(before, dict) or isinstance(now, dict):
+            lines += differences(before or {}, now or {}, f"{place}{name}: ")
+        elif abs(now - before) > (0.1 * before if name == "log bytes" else 1e-9):
+            lines.append(f"{place}{name}: {before} recorded, {now} measured. {ACCEPT}")
+    return lines
+
+
+def write() -> None:
+    """Record what is measured, if it differs from what is recorded."""
+    found = measure()
+    if differences(json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}, found):
+        FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _route(tool: str, load: Load) -> Counter[str]:
+    """Send tasks through the gateway and a tool's route, in batches of this size everywhere."""
+
+    def start(mesh: Mesh) -> None:
+        for number in range(TASKS):
+            body = json.dumps({"name": tool, "arguments": {"number": number}}).encode()
+            answer = mesh.cloud.request(*to(CALL_TOOL), body, _NO_WAIT, user_arn=TEST_USER, user_id=USER_ID)
+            assert answer["statusCode"] == 202
+
+    return _tasks(start, ACTORS if tool == "long" else ACTORS[:1], load)
+
+
+def _silent(route: tuple[str, ...], load: Load) -> Counter[str]:
+    """Send envelopes without reports."""
+
+    def start(mesh: Mesh) -> None:
+        for number in range(TASKS):
+            produce(mesh.cloud, route[0], route[1:], {"number": number}, {"x-asya-mesh-status": "off"})
+
+    return _tasks(start, route, load)
+
+
+def _tasks(start: Any, route: Iterable[str], load: Load) -> Counter[str]:
+    """Let one function after the other work, so that each finds full batches."""
+    with _mesh(_MESH) as mesh:
+        cloud, meter = mesh.cloud, CallMeter()
+        randint = mock.patch.object(cloud.simulation.random, "randint", lambda _least, most: most)
+        with randint, meter.reading(cloud):
+            own = [names.queue_name("shop", queue) for queue in (*route, names.SINK)]
+            reports = [names.queue_name("shop", queue) for queue in (names.REPORTS, names.ENDS)]
+            for queue in (*own, *reports):
+                function = cloud.sources.functions[queue]
+                function.concurrency = 0
+                function.batch_size = load.report_batch if queue in reports else load.batch
+            start(mesh)
+            for queue in own:
+                _release(mesh, queue)
+                # What is known of tasks is known for a while: reports come while the mesh works, not at the end.
+                for each in reports:
+                    _release(mesh, each)
+                    cloud.sources.functions[each].concurrency = 0
+        assert all(not queue.messages for queue in cloud.queues.queues.values())
+        meter.used["custom metrics"] = sum(actor in ACTORS for _, actor, _ in meter.metrics)
+        return meter.used
+
+
+def _release(mesh: Mesh, queue: str) -> None:
+    """Let the function of a queue take all of its messages, one batch after the other."""
+    mesh.cloud.sources.functions[queue].concurrency = 1
+    mesh.cloud.sources.wake(queue)
+    mesh.cloud.advance(60)
+
+
+def _sweeps(light: int, heavy: int) -> dict[str, Counter[str]]:
+    actors = [*(_LIGHT.format(number) for number in range(light)), *(_HEAVY.format(number) for number in range(heavy))]
+    found = {}
+    with _mesh("namespace: shop\ncode: handlers\njobs: handlers\nactors:\n" + "".join(actors)) as mesh:
+        for name in registry.sweeps_of(mesh.cloud.table):
+            meter = CallMeter()
+            with meter.reading(mesh.cloud), mesh.cloud.activate():
+                scheduler = mesh.cloud.simulation.scheduler
+                mesh.cloud.system.wake(name)
+                scheduler.run(lambda: scheduler.at_work == 0)  # noqa: B023 - called before the next one
+            found[name] = meter.used
+            found[name]["custom metrics"] = len(meter.metrics)
+    return found
+
+
+@contextmanager
+def _mesh(text: str) -> Iterator[Mesh]:
+    with tempfile.TemporaryDirectory(prefix="asya-costs-") as folder:
+        handlers = Path(folder, "handlers")
+        handlers.mkdir()
+        (handlers / "same.py").write_text(
+            "def same(payload):\n    return payload\n\n\ndef run(spark, payload):\n    return payload\n"
+        )
+        mesh_file = Path(folder, "mesh.yaml")
+        mesh_file.write_text(text)
+        yield Mesh(mesh_file)
+
+
+def _difference(first: Counter[str], second: Counter[str]) -> Counter[str]:
+    return Counter({name: first[name] - second[name] for name in {*first, *second}})
+
+
+def _share(used: Counter[str], count: float) -> Counter[str]:
+    return Counter({name: number / count for name, number in used.items()})  # type: ignore[misc]
+
+
+def _plain(used: Counter[str]) -> dict[str, float]:
+    """The numbers that are not zero; those of the actors together."""
+    found: Counter[str] = Counter()
+    for name, number in used.items():
+        kind, _, function = name.partition(": ")
+        found[f"{kind}: actor" if function in ACTORS else name] += number
+    return {name: round(number, 4) for name, number in sorted(found.items()) if round(number, 4)}
+
+
+if __name__ == "__main__":
+    write()
