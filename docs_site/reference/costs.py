@@ -100,7 +100,8 @@ def main() -> None:
         light = folder / "mesh.yaml"
         light.write_text(LIGHT.format(code=_FILES / "functions" / "handlers"), encoding="utf-8")
         example = synthesized(_FILES / "mesh.yaml", folder / "example")
-        text = with_costs(PAGE.read_text(encoding="utf-8"), example, synthesized(light, folder / "light"))
+        one = synthesized(light, folder / "light")
+        text = with_costs(PAGE.read_text(encoding="utf-8"), example, one)
     PAGE.write_text(text, encoding="utf-8")
 
 

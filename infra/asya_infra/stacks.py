@@ -120,11 +120,10 @@ class QueuesStack(MeshStack):
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
         super().__init__(scope, mesh, f"queues-{shard}")
         self.termination_protection = _is_protected(mesh)
-        for name in actors:
-            self._actor(mesh, name)
+        queues = [self._actor(mesh, name) for name in actors]
         if shard == CREW_SHARD:
             self._crew(mesh)
-        if not self.node.children:
+        elif not queues:
             # A template needs a resource.
             CfnWaitConditionHandle(self, "NoActors")
 

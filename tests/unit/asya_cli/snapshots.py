@@ -207,7 +207,7 @@ _OTHER_LINES = (
     "graph", "graph --format svg", "graph --format png", "graph -o no/such/folder.svg",
     "local status --state none", "local status --state none --json", "local env --state none", "local down --state none",
     "local up --mesh none.yaml", "dev --mesh none.yaml", "demo --keeep", "ui --port 70000",
-    "deploy --mesh none.yaml", "diff --mesh none.yaml", "destroy --mesh none.yaml", "cdk --mesh none.yaml list",
+    "deploy --mesh none.yaml", "diff --mesh none.yaml", "cost --mesh none.yaml", "destroy --mesh none.yaml", "cdk --mesh none.yaml list",
     "init desk", "init desk", "init desk --template heavy", "new actor refund --mesh desk/mesh.yaml",
     "new actor refund --mesh desk/mesh.yaml", "new spark-actor sum-up --mesh desk/mesh.yaml",
     "new tool pay --route refund --mesh desk/mesh.yaml", "new actor refund --mesh none.yaml",

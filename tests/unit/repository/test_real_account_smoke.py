@@ -146,3 +146,59 @@ def test_a_topic_tests_the_alarms(project: Path) -> None:
     topic = f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms"
     _, calls = run(project, "--yes", "--region", "eu-central-1", "--topic", topic)
     assert sum("--alarms" in call for call in calls) == 1
+
+
+def test_all_deploys_changes_and_removes_four_meshes(project: Path) -> None:
+    process, calls = run(
+        project, "--all", "--yes", "--region", "eu-central-1", "--set", "email=a@example.org", PYTHONPATH=str(PROJECT)
+    )
+    assert process.returncode == 0, process.stderr
+    each = ["asya doctor", "make -C", "asya smoke", "make -C", "asya smoke", "make -C"]
+    assert programs(calls) == ["cdk bootstrap", *each * 4]
+    makes = [call.split()[4:7] for call in calls if call.startswith("make")]
+    folder = project / ".build" / "real-account-smoke"
+    assert makes == [
+        [action, f"MESH={folder / f'{number}.yaml'}", "STAGE=smoke"]
+        for number in range(1, 5)
+        for action in ("deploy", "deploy", "destroy")
+    ]
+    removed = [call for call in calls if call.startswith("aws s3 rm")]
+    assert [f"s3://asya-all{number}-smoke-{ACCOUNT}-eu-central-1" in " ".join(removed) for number in range(1, 5)] == [
+        True
+    ] * 4
+    assert "pause notifications: EventBridge may publish to the encrypted topic" in process.stdout
+    assert "VPC: needs --set subnets=" in process.stdout
+    assert "All 29 steps succeeded" in process.stdout
+    assert not folder.exists()
+
+
+def test_the_change_is_deployed_second(project: Path) -> None:
+    """The second deployment fails, so the files of the first mesh are still there."""
+    (project / "bin" / "make").write_text(
+        '#!/usr/bin/env bash\necho "make $*" >>"$CALLS"\n[[ $(grep -c "^make" "$CALLS") != 2 ]]\n'
+    )
+    process, _ = run(project, "--all", "--yes", "--region", "eu-central-1", PYTHONPATH=str(PROJECT))
+    folder = project / ".build" / "real-account-smoke"
+    assert process.returncode != 0
+    assert "step 5 of 29 failed. The mesh all1-smoke is still there" in process.stderr
+    assert f"make destroy MESH={folder / '1.yaml'} STAGE=smoke OPTIONS=--yes" in process.stderr
+    assert (folder / "1.yaml").read_text() == (folder / "1-changed.yaml").read_text()
+
+
+def test_the_plan_calls_nothing(project: Path) -> None:
+    process, calls = run(project, "--all", "--plan", PYTHONPATH=str(PROJECT))
+    assert (process.returncode, calls) == (0, [])
+    assert process.stdout.startswith("mesh 1: ")
+
+
+def test_options_of_all_need_it(project: Path) -> None:
+    for arguments in (["--plan"], ["--set", "email=a@example.org"], ["--all", "--topic", "arn"]):
+        process, calls = run(project, *arguments)
+        assert (process.returncode, calls) == (2, [])
+
+
+def test_the_script_and_its_page_say_that_it_never_ran_on_aws() -> None:
+    """Whoever has run it takes this out, and says where and when."""
+    page = (PROJECT / "docs" / "how-to" / "going-to-production.md").read_text()
+    assert "Never run on AWS" in SCRIPT.read_text().partition("set -euo")[0]
+    assert "**Never run on AWS" in page
