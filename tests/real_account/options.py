@@ -108,8 +108,8 @@ RISKS = (
     Risk(
         "alarms by mail",
         "CloudWatch may publish to the encrypted topic",
-        ("mesh.notify", "notify.email"),
-        {"notify": {"email": ["{email}"]}},
+        ("mesh.notify", "notify.email", "notify.critical"),
+        {"notify": {"email": ["{email}"], "critical": {"email": ["{email}"]}}},
         account=("email",),
     ),
     Risk(
