@@ -25,7 +25,7 @@ COMMIT = Statement(
 )
 WATCH = Statement(name="watch", text="ask for the progress of a job run", by=(Speaker.ITSELF, REDRIVES))
 CANCELED = Statement(
-    name="canceled",
+    name="stop-runs",
     text="stop the job runs of a canceled task",
     by=(names.GATEWAY_API, names.TRIGGERS, Speaker.ITSELF),
 )
