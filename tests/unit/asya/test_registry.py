@@ -15,7 +15,9 @@ from asya.gateway.call_table import calls_of
 from asya.gateway.http.entry_point import HttpEntryPoint
 from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
 from asya.protocol import names
+from asya.protocol.mesh_table import Actor
 from asya.protocol.triggers import Trigger, Webhook
+from asya.senders.statements import Speaker, speaker_of
 from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, QueueEntryPoint, ScheduleEntryPoint
 from tests.doubles.envelopes import mesh
 
@@ -51,6 +53,8 @@ def test_actors_without_code_of_users_continue_the_routes_of_others() -> None:
     """A kind that is missing would lend its rights to every actor that may send to it."""
     named = {kind for kind in registry.PRODUCT.kinds if registry.PRODUCT.actor_functions[kind].queues is not None}
     assert named == CONTINUING - {"crew"}, "name the kind in asya.function.targets.CONTINUING"
+    heard_as_code = [kind for kind in named if speaker_of(mesh({"a": Actor(kind=kind)}), "a") is Speaker.CODE]
+    assert heard_as_code == [], "give the kind a group of senders in asya.senders.statements"
 
 
 def test_no_two_functions_take_from_one_queue() -> None:
