@@ -63,6 +63,7 @@ def test_the_job_has_access_to_the_index_only(shop: Any) -> None:
         ("s3:GetObject", f"{bucket}/results/index"),
         ("s3:GetObject", f"{bucket}/results/index/*"),
         *((action, key) for action in writing for key in days),
+        ("kms:Decrypt", "arn:<Partition>:kms:*:*:key/*"),  # of the bucket with its code
     }
 
 
