@@ -28,8 +28,11 @@ NOTES: pytest.StashKey[Notes] = pytest.StashKey()
 COMPUTE_WORKERS = ("gw2", "gw3")
 """The workers without a cloud: the last two of four. While the clouds of the first two wait, one would not use both cores."""
 
-SESSION_SUITES = ("console", "infra", "spark")
-"""Suites with session fixtures; one worker runs each of them whole."""
+SESSION_SUITES = {"capability": "infra", "console": "console", "infra": "infra", "spark": "spark"}
+"""Suites with session fixtures, and their groups; one worker runs each group whole.
+
+A suite that synthesizes starts the CDK, which takes longer than a synthesis. So these suites are one group.
+"""
 
 PATHS_MESH_TESTS = (
     "callback",
@@ -70,7 +73,7 @@ def group_of(nodeid: str) -> str:
     suite = file.parts[1] if len(file.parts) > 1 else ""
     subject = file.stem.removeprefix("test_")
     if suite != "cloud" or subject in OWN_CLOUD_TESTS:
-        return suite if suite in SESSION_SUITES else str(file)
+        return SESSION_SUITES.get(suite, str(file))
     if subject in PATHS_MESH_TESTS:
         return "the paths mesh"
     if subject in GATEWAY_MESH_TESTS:

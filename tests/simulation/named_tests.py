@@ -77,10 +77,14 @@ def problem_without(tests: Sequence[str]) -> str:
     return _in_fork(run)
 
 
-def problems_of_all(mistakes: Sequence[Mistake] = NAMED) -> dict[str, str]:
-    """The problems by the names of mistakes, from a new process: no test module may be imported before a mistake is planted."""
+def problems_of_all(mistakes: Sequence[Mistake] = NAMED, *, control: bool = True) -> dict[str, str]:
+    """The problems by the names of mistakes, from a new process: no test module may be imported before a mistake is planted.
+
+    Args:
+        control: whether to run the tests without a mistake too.
+    """
     with tempfile.NamedTemporaryFile("r") as file:
-        names = [mistake.name for mistake in mistakes]
+        names = [*(mistake.name for mistake in mistakes), *([WITHOUT] if control else [])]
         subprocess.run([sys.executable, "-m", __name__, file.name, *names], cwd=PROJECT, check=True)
         problems: dict[str, str] = json.load(file)
     return problems
@@ -131,7 +135,7 @@ def _in_fork(job: Callable[[], str]) -> str:
 
 
 def main(path: Path, names: Sequence[str]) -> None:
-    """Write the problems of the mistakes with these names.
+    """Write the problems of the mistakes with these names, and of `WITHOUT` if it is one of them.
 
     The tests have the size of `make test`, which is where they must find a mistake.
     """
@@ -143,8 +147,8 @@ def main(path: Path, names: Sequence[str]) -> None:
         problems[mistake.name] = problem_of(mistake)
         result = problems[mistake.name] or f"found by {', '.join(mistake.tests)}"
         print(f"{mistake.name}: {result}, {time.monotonic() - began:.1f} s", flush=True)
-    tests = sorted({test for mistake in mistakes for test in mistake.tests})
-    problems[WITHOUT] = problem_without(tests)
+    if WITHOUT in names:
+        problems[WITHOUT] = problem_without(sorted({test for mistake in mistakes for test in mistake.tests}))
     path.write_text(json.dumps(problems), encoding="utf-8")
 
 

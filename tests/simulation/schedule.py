@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from random import Random
 
@@ -152,6 +152,12 @@ def _run_until_idle(cloud: Cloud) -> None:
             return
         scheduler.after(TICK, cloud.system.wake_all)
     scheduler.run()
+
+
+@cache
+def violations_without(seed: int, kind: str | None, *, is_heavy: bool, features: Features) -> tuple[str, ...]:
+    """Return what a schedule violates while no mistake is planted. Several mistakes have the same schedule."""
+    return run(seed, kind, is_heavy=is_heavy, features=features).violations
 
 
 def find_seed(mistake: Mistake, *, is_heavy: bool, seeds: Iterable[int] | None = None) -> int | None:

@@ -85,7 +85,7 @@ MISTAKES = (
         "notes the senders of dead letters only after x-dlq has seen them",
         wrap(LetterSenders, "note", _note_dead_letters_only),
         "poison",
-        seed=3,
+        seed=8,
         features=MOVES,
     ),
     Mistake(
@@ -113,7 +113,7 @@ MISTAKES = (
         "keeps a provisional claim although the re-run has ended",
         wrap(EndClaims, "take", _keep_provisional),
         "poison",
-        seed=0,
+        seed=3,
         features=MOVES,
     ),
     Mistake(
@@ -121,7 +121,7 @@ MISTAKES = (
         wrap(tasks, "merge", _merge_as_final),
         "poison",
         features=MOVES,
-        seed=3,
+        seed=9,
     ),
     Mistake(
         "fails overdue tasks for good",

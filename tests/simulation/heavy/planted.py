@@ -178,7 +178,7 @@ MISTAKES = (
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
     Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=2),
     Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
-    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=5),
+    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=26),
     Mistake(
         "treats a running run as ended",
         (

@@ -76,7 +76,7 @@ MISTAKES = (
         "ignores overrides at routing",
         substitute(outcome, "actual_actor", lambda _, actor: actor),
         "fault-free",
-        seed=10,
+        seed=15,
         features=OVERRIDES,
     ),
     _at_pauses(

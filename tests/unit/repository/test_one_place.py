@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeGuard, get_args, get_origin
 
@@ -33,6 +34,17 @@ def name_of(path: Path) -> str:
     return path.relative_to(LIBRARY).as_posix()
 
 
+@cache
+def calls() -> list[tuple[str, str]]:
+    """The modules with the names that they call."""
+    return [
+        (name_of(path), node.func.id)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+
+
 @pytest.mark.parametrize(
     ("pattern", "allowed"),
     [(ATTRIBUTE, {"function/aws/table_items.py"}), (REQUEST, {"function/aws/table.py"})],
@@ -45,12 +57,7 @@ def test_one_module_speaks_the_language_of_dynamodb(pattern: re.Pattern[str], al
 
 @pytest.mark.parametrize("built", BUILT_BY)
 def test_a_shared_object_is_built_in_one_place(built: str) -> None:
-    places = {
-        name_of(path)
-        for path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == built
-    }
+    places = {module for module, called in calls() if called == built}
     assert sorted(places) == BUILT_BY[built]
 
 
