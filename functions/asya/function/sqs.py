@@ -16,7 +16,8 @@ BATCH_ENTRIES = 10
 BATCH_BYTES = MESSAGE_BYTES
 DELAY_SECONDS = 900
 
-_NON_XML_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Names the few refused characters: a class of all others takes ten times as long to compile.
+_NON_XML_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def is_sendable(json_text: bytes) -> bool:

@@ -4,10 +4,10 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, field
 from msgspec.structs import replace
 
 from asya.contracts.errors import MRO as CONTRACT_ANCESTORS
@@ -69,8 +69,7 @@ class Invoker(Protocol):
         """See `HandlerInvoker.frames`."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerInvoker:
+class HandlerInvoker(msgspec.Struct, frozen=True):
     """Calls one handler under a time limit.
 
     Attributes:

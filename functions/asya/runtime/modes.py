@@ -1,7 +1,6 @@
 """Handler modes: handlers get payloads or whole envelopes, and their changes are found (`protocol §6`, `§7`)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -127,8 +126,7 @@ class Mode(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class PayloadMode:
+class PayloadMode(msgspec.Struct, frozen=True):
     """The handler gets the payload and gives payloads.
 
     Attributes:
@@ -156,8 +154,7 @@ class PayloadMode:
         return Frame(payload) if state is None else state.frame(payload)
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeMode:
+class EnvelopeMode(msgspec.Struct, frozen=True):
     """The handler gets the envelope and gives envelopes, whose routes it has shifted itself.
 
     The handler must not change the actors that are done, or its own name. Its changes to ids, status and managed headers
@@ -231,8 +228,7 @@ class EnvelopeMode:
         return tuple(actors[len(done) :])
 
 
-@dataclass(frozen=True, slots=True)
-class EndMode:
+class EndMode(msgspec.Struct, frozen=True):
     """A user's end actor: the handler gets the envelope, and its return value is ignored (`protocol §5`)."""
 
     envelopes: EnvelopeMode = EnvelopeMode()

@@ -1,16 +1,16 @@
 """Typed handlers: holds a handler to its annotations (`protocol §6.typed`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from asya.contracts.signature import SignatureError, check_one_argument, is_annotated, signature_of
 from asya.runtime.load import Handler, LoadError
 from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
 
 
-@dataclass(frozen=True, slots=True)
-class TypedHandler:
+class TypedHandler(msgspec.Struct, frozen=True):
     """A handler, and the mode that converts its argument and its results.
 
     Attributes:

@@ -1,7 +1,6 @@
 """The roles of a deployment, as CloudFormation names them in a request, and the changes of the list (`protocol §4.roles`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -32,8 +31,7 @@ class ListRequest(msgspec.Struct, frozen=True, rename={"response_url": "Response
     old_properties: _Properties = msgspec.field(name="OldResourceProperties", default_factory=_Properties)
 
 
-@dataclass(frozen=True, slots=True)
-class ListChange:
+class ListChange(msgspec.Struct, frozen=True):
     """What a request changes: the functions of roles by role id, and the roles that expire.
 
     Attributes:

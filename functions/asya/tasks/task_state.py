@@ -1,6 +1,6 @@
 """The state of a task, as far as it decides on a hop (`protocol §5.4`)."""
 
-from dataclasses import dataclass
+import msgspec
 
 from asya.protocol import states
 
@@ -8,16 +8,14 @@ from asya.protocol import states
 UNKNOWN = states.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateQuery:
+class StateQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A task, and the root of its tree if it is a child."""
 
     id: str
     root_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskState:
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one task; `unknown` if it has no record.
 
     Attributes:

@@ -20,12 +20,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from asya.ends.lambdas.wiring import build_end_actor
 from asya.function.aws import clients
@@ -143,7 +143,7 @@ class Process:
         if services.settings.table.actors[actor].kind == "end":
             return build_end_actor(services)
         sidecar: Sidecar = build_sidecar(services)
-        return replace(sidecar, call=TellingInvoker(sidecar.call, actor, self.write))
+        return structs.replace(sidecar, call=TellingInvoker(sidecar.call, actor, self.write))
 
 
 class _variables:  # noqa: N801 - reads as a statement

@@ -1,7 +1,6 @@
 """Planted mistakes about delivery: acknowledgements, batches, reports and repeated hops."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -44,7 +43,8 @@ def _process_with_receive_count(choose: Callable[[Sequence[Record]], int]) -> Pa
         originals = {record.receipt_handle: record for record in items}
         count = choose(items)
         changed = [
-            replace(record, arrival=msgspec.structs.replace(record.arrival, receive_count=count)) for record in items
+            msgspec.structs.replace(record, arrival=msgspec.structs.replace(record.arrival, receive_count=count))
+            for record in items
         ]
         return real(
             self,

@@ -1,10 +1,12 @@
 """Tells outages of AWS services from errors of one message, and remembers them (`protocol §4.outage`)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import field
+from msgspec.structs import replace
 
 from asya.function.nack import ServiceError
 
@@ -148,8 +150,7 @@ class ServiceOffError(BotoCoreError):
     fmt = "{service} does not answer ({cause}); this process asks again in some seconds"
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(msgspec.Struct, frozen=True):
     """A time in which a service did not answer, or refused calls.
 
     Attributes:
@@ -163,8 +164,7 @@ class Outage:
     cause: str
 
 
-@dataclass(slots=True)
-class ServiceHealth:
+class ServiceHealth(msgspec.Struct):
     """Whether the services answer this process.
 
     Attributes:

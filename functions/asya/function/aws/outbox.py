@@ -4,10 +4,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 from botocore.exceptions import ClientError
+from msgspec import field
 
 from asya.function.aws.outages import REFUSALS, is_outage
 from asya.function.aws.receipt import Receipt
@@ -79,8 +80,7 @@ def _send_error(actor: str, queue_url: str, code: str, cause: object, *, is_outa
     return SendError(f"sending to the queue of {actor!r} failed: {cause}", is_outage=is_outage)
 
 
-@dataclass(slots=True)
-class _QueuedDelivery:
+class _QueuedDelivery(msgspec.Struct):
     delivery: Delivery
     receipt: Receipt
     since: float = field(default_factory=time.monotonic)

@@ -1,14 +1,15 @@
 """Receipts: the results of queued messages and reports."""
 
 import threading
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
+from msgspec import field
 
 from asya.function.nack import ServiceError
 
 
-@dataclass(slots=True)
-class Receipt:
+class Receipt(msgspec.Struct):
     """The result of a queued message or report; it is resolved when the receiver has answered.
 
     Attributes:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, decode_table
 
@@ -12,8 +14,7 @@ class SettingsError(RuntimeError):
     """A variable or the actor table is missing or invalid; the message names it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSettings:
+class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the functions that start and complete job runs.
 
     Attributes:
@@ -36,8 +37,7 @@ class SparkSettings:
     managed_logs: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceSettings:
+class TraceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where and how often spans are exported.
 
     Attributes:

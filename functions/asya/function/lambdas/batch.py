@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec.structs import replace
 
 from asya.function.aws.outages import is_outage
 from asya.function.aws.receipt import Outlet, Receipt
@@ -50,8 +51,7 @@ BatchResponse = dict[str, list[dict[str, str]]]
 _Failure = tuple["Record", Exception]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """One message of an SQS event.
 
     Attributes:
@@ -109,8 +109,7 @@ def _first_sender(item: Mapping[str, Any]) -> str:
     return str(given).partition(":")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchProcessor:
+class BatchProcessor(msgspec.Struct, frozen=True):
     """Processes the records of an event one by one, and reports partial batch failures to Lambda.
 
     A record succeeds once everything that it caused has been accepted.

@@ -1,10 +1,11 @@
 """Counts the starts of the work on a message, and gives up one whose starts do not come to an end (`protocol §4.starts`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import field
 from msgspec.structs import replace
 
 from asya.function.aws.failed_messages import FailedMessages, StartMarks, is_marked, starts_of
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _MOST_KEPT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Starts:
+class Starts(msgspec.Struct, frozen=True):
     """The starts of the messages of one queue.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Loads and calls a handler whose actor has secrets (`protocol §6`)."""
 
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from asya.protocol.envelope import Frame
 from asya.protocol.numbers import Digits

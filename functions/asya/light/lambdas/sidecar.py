@@ -1,33 +1,36 @@
 """The sidecar of a light actor: checks envelopes, calls the handler and routes its frames (`protocol §5`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+import msgspec
 
-from asya.capabilities.legacy.options import RESPONSES
-from asya.capabilities.legacy.responses import read_response
-from asya.function.aws.receipt import Receipt
-from asya.function.hop import Diversion, Hop
-from asya.function.lambdas.batch import BatchResponse, Record, records
-from asya.light.lambdas.hop_run import HopRun
-from asya.light.lambdas.secret_calls import load_handler, with_secrets
-from asya.protocol.events import TaskEvent
-from asya.protocol.mesh_table import Actor
-from asya.runtime.call import HandlerInvoker, Invoker
-from asya.runtime.load import LoadError
-from asya.runtime.signatures import typed
-from asya.sidecar.arrival import LATE_COPY
-from asya.sidecar.lambdas.entry_point import queue_entry_point
-from asya.sidecar.lambdas.intake import Intake, receive_batch
-from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion
-from asya.sidecar.lambdas.services import Services
+from asya.function.lambdas.cold_start import uncollected
+
+with uncollected():
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from asya.capabilities.legacy.options import RESPONSES
+    from asya.capabilities.legacy.responses import read_response
+    from asya.function.aws.receipt import Receipt
+    from asya.function.hop import Diversion, Hop
+    from asya.function.lambdas.batch import BatchResponse, Record, records
+    from asya.light.lambdas.hop_run import HopRun
+    from asya.light.lambdas.secret_calls import load_handler, with_secrets
+    from asya.protocol.events import TaskEvent
+    from asya.protocol.mesh_table import Actor
+    from asya.runtime.call import HandlerInvoker, Invoker
+    from asya.runtime.load import LoadError
+    from asya.runtime.signatures import typed
+    from asya.sidecar.arrival import LATE_COPY
+    from asya.sidecar.lambdas.entry_point import queue_entry_point
+    from asya.sidecar.lambdas.intake import Intake, receive_batch
+    from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion
+    from asya.sidecar.lambdas.services import Services
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecar:
+class Sidecar(msgspec.Struct, frozen=True):
     """The sidecar of one actor, with its handler loaded."""
 
     services: Services

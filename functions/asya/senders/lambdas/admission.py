@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import structs
+from msgspec.structs import replace
 
 from asya.capabilities.legacy import child_ids
 from asya.function.hop import Arrival
@@ -24,8 +25,7 @@ from asya.senders.statements import UNLISTED, Proof, Statement, problem, proof_o
 _END_QUEUES = (names.SINK, names.SUMP)
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True):
     """Decides by the sender of each message what it may bear.
 
     Attributes:

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.aws import clients
@@ -24,8 +24,7 @@ _TRIES = 8
 _PAUSE_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class RoleListing:
+class RoleListing(msgspec.Struct, frozen=True):
     """The function behind the custom resource of each stack with roles.
 
     Attributes:

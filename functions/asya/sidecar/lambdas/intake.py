@@ -1,8 +1,8 @@
 """The first half of every sidecar: from a batch of messages to started hops (`protocol §5`, 1 to 6)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from asya.function.aws.receipt import Receipt
@@ -93,8 +93,7 @@ class BatchStates:
 DEPLOYMENT_RECEIVES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+class Intake(msgspec.Struct, frozen=True):
     """A received batch, with its registrations and task states.
 
     Payloads behind claim checks are not part of it, so its memory is that of the messages.

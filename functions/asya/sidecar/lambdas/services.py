@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import boto3
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.function.aws import clients
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets
 
 
-@dataclass(frozen=True, slots=True)
-class QueryNotices:
+class QueryNotices(msgspec.Struct, frozen=True):
     """The notices of one function; see `asya.tasks.reporting.aws.state_queries.Notices`."""
 
     telemetry: Telemetry

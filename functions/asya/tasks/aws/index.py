@@ -16,10 +16,11 @@ Reads of an index are eventually consistent.
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+import msgspec
 
 from asya.function.aws.table import Page, Table, put, where
 from asya.function.aws.table_items import Item, Key, Value
@@ -75,8 +76,7 @@ LAST_ID = "\U0010ffff"
 NEWEST = ListKey("9999", LAST_ID)
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPage:
+class IndexPage(msgspec.Struct, frozen=True):
     """A page of an index.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Reads states of tasks, and nothing else, without holding up envelopes (`protocol §5.4`, `§13.states`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, HTTPClientError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
@@ -76,8 +76,7 @@ def task_ids(queries: Iterable[StateQuery]) -> set[str]:
     return {task_id for query in queries for task_id in (query.id, query.root_id) if task_id is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+class _Record(msgspec.Struct, frozen=True):
     """The attributes of a record that a pre-flight reads."""
 
     id: str

@@ -1,9 +1,10 @@
 """The storage port of tasks; `asya.tasks.aws.tasks` depends only on this interface."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+import msgspec
 
 from asya.function.nack import ServiceError
 from asya.protocol.hops import HopKey, HopRecord
@@ -29,16 +30,14 @@ class UnreadableRecordError(TaskStoreError):
         self.created_at = created_at
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
+class StoredRecord(msgspec.Struct, frozen=True):
     """A record with its revision, which counts the writes; a replacement must name the current revision."""
 
     record: TaskRecord
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """A concurrent write won; `current` is the present record, None if it no longer exists."""
 
     current: StoredRecord | None

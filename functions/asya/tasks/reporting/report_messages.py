@@ -1,10 +1,10 @@
 """Packs reports into messages of the report queues, and selects their base URL (`protocol §5`, reports; `§3`)."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -57,8 +57,7 @@ MESSAGE_REPORTS = 500
 GATEWAY_MEMBER = "gateway_url"
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedReport:
+class EncodedReport(msgspec.Struct, frozen=True):
     """A report as a member of a message.
 
     Attributes:

@@ -1,12 +1,12 @@
 """protocol §5, steps 1 to 6: the checks before the handler call."""
 
 import base64
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from asya.function.hop import Diversion, Hop
 from asya.protocol import ids

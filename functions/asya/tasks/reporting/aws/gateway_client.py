@@ -1,7 +1,6 @@
 """The client of other gateways: signed reports with time limits (`protocol §3`, `§13`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -128,8 +127,7 @@ def address_of(url: str) -> str:
     return parts._replace(netloc=f"127.0.0.1{port}").geturl()
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(msgspec.Struct, frozen=True):
     """An encoded event."""
 
     event_id: str

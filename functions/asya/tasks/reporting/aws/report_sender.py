@@ -4,8 +4,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from asya.function.aws.outbox import Outbox
 from asya.function.aws.receipt import Receipt
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedReport:
+class QueuedReport(msgspec.Struct, frozen=True):
     """A report that waits for its message; a progress report has no receipt, because no message waits for it."""
 
     report: EncodedReport

@@ -1,7 +1,6 @@
 """protocol §4: the starts of a message are counted before the work, and an outage is no start."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,7 +172,7 @@ def test_4_an_outage_uses_up_no_start_and_slows_the_queue_down() -> None:
 @pytest.mark.rule("4.nack")
 def test_4_reports_return_soon_in_an_outage_too() -> None:
     function = Function()
-    function.worker = replace(function.worker, slows_down=False)
+    function.worker = structs.replace(function.worker, slows_down=False)
     assert function.receive(outage, 100) == ["message-0"]
     assert function.sqs.visibility["receipt-0"] == MAX_NACK_SECONDS
 
@@ -240,7 +239,9 @@ def test_4_a_message_that_may_not_enter_is_never_sent_anew() -> None:
     """The function would become its sender. SQS makes it a dead letter by its receives."""
 
     def refused(record: Record) -> Record:
-        return replace(record, arrival=structs.replace(record.arrival, refusal=ParseError("id: taken"), is_new=True))
+        return structs.replace(
+            record, arrival=structs.replace(record.arrival, refusal=ParseError("id: taken"), is_new=True)
+        )
 
     function = Function()
     for count in range(1, 10):
@@ -251,7 +252,7 @@ def test_4_a_message_that_may_not_enter_is_never_sent_anew() -> None:
 @pytest.mark.rule("4.starts.judged")
 def test_4_a_message_that_nobody_can_judge_does_not_start() -> None:
     function = Function()
-    assert function.receive(nothing, 2, change=lambda record: replace(record, problem=OFF)) == ["message-0"]
+    assert function.receive(nothing, 2, change=lambda record: structs.replace(record, problem=OFF)) == ["message-0"]
     assert function.calls == []
 
 
