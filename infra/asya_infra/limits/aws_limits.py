@@ -11,6 +11,14 @@ _CLOUDWATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cl
 _SQS_SOURCE = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html"
 _EMR_API = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html"
 _EVENTBRIDGE = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html"
+_ALARM_API = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html"
+_SQS_POLICIES = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html"
+_SNS_POLICIES = "https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-language-api-permissions-reference.html#sns-policy-quotas"
+_HTTP_API = "https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html"
+_REST_API = (
+    "https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html"
+)
+_S3_BUCKET = "https://docs.aws.amazon.com/AmazonS3/latest/userguide/BucketRestrictions.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ PARAMETERS_OF_A_STACK: Final = Limit(200, "parameters of a stack", _CLOUDFORMATI
 # Lambda.
 ENVIRONMENT: Final = Limit(4_096, "bytes of a function's environment variables", _LAMBDA)
 CODE_AND_LAYERS: Final = Limit(250 * 1024 * 1024, "bytes of a function's code and layers, unzipped", _LAMBDA)
+FUNCTION_POLICY: Final = Limit(20 * 1024, "bytes of a function's resource-based policy", _LAMBDA)
 LAYERS: Final = Limit(5, "layers of a function", _LAMBDA)
 FUNCTION_TIMEOUT: Final = Limit(900, "seconds of a function", _LAMBDA)
 NAME_OF_A_FUNCTION: Final = Limit(64, "characters of a function's name", _LAMBDA)
@@ -86,7 +95,20 @@ IN_FLIGHT: Final = Limit(
 QUEUE_POLICY: Final = Limit(
     8_192,
     "bytes of a queue's policy",
-    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html",
+    _SQS_POLICIES,
+)
+STATEMENTS_OF_A_QUEUE: Final = Limit(20, "statements of a queue's policy", _SQS_POLICIES)
+TOPIC_POLICY: Final = Limit(30 * 1024, "bytes of a topic's policy", _SNS_POLICIES)
+STATEMENTS_OF_A_TOPIC: Final = Limit(100, "statements of a topic's policy", _SNS_POLICIES)
+KEY_POLICY: Final = Limit(
+    32 * 1024,
+    "bytes of a key's policy",
+    "https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html",
+)
+BUCKET_POLICY: Final = Limit(
+    20 * 1024,
+    "bytes of a bucket's policy",
+    "https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-policy-language-overview.html",
 )
 NOTIFICATIONS_OF_A_BUCKET: Final = Limit(
     100, "notifications of a bucket", "https://docs.aws.amazon.com/general/latest/gr/s3.html"
@@ -94,9 +116,78 @@ NOTIFICATIONS_OF_A_BUCKET: Final = Limit(
 RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE, is_quota=True)
 # An account may ask for more, but CloudFormation fails without it.
 EVENT_PATTERN: Final = Limit(2_048, "characters of an event pattern", _EVENTBRIDGE)
+TARGETS_OF_A_RULE: Final = Limit(5, "targets of a rule", _EVENTBRIDGE)
+METRICS_OF_AN_ALARM: Final = Limit(10, "metrics of an alarm", _CLOUDWATCH)
+ACTIONS_OF_AN_ALARM: Final = Limit(5, "actions of an alarm for one state", _CLOUDWATCH)
+SECONDS_OF_AN_ALARM: Final = Limit(86_400, "seconds that an alarm looks at", _ALARM_API)
+SECONDS_OF_A_SLOW_ALARM: Final = Limit(7 * 86_400, "seconds that an alarm with periods of an hour looks at", _ALARM_API)
+DESCRIPTION_OF_AN_ALARM: Final = Limit(1_024, "characters of an alarm's description", _ALARM_API)
+METRICS_OF_A_WIDGET: Final = Limit(500, "metrics of a widget", _CLOUDWATCH)
 METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
 WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)
 ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH, is_quota=True)
+
+# API Gateway.
+ROUTES_OF_AN_API: Final = Limit(300, "routes of an HTTP API", _HTTP_API)
+INTEGRATIONS_OF_AN_API: Final = Limit(300, "integrations of an HTTP API", _HTTP_API)
+AUTHORIZERS_OF_AN_API: Final = Limit(10, "authorizers of an HTTP API", _HTTP_API)
+AUDIENCES: Final = Limit(50, "audiences of an authorizer", _HTTP_API)
+RESOURCES_OF_A_REST_API: Final = Limit(300, "resources of a REST API", _REST_API)
+
+# DynamoDB, S3, Systems Manager.
+INDEXES_OF_A_TABLE: Final = Limit(
+    20,
+    "global secondary indexes of a table",
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+)
+LIFECYCLE_RULES: Final = Limit(
+    1_000,
+    "lifecycle rules of a bucket",
+    "https://docs.aws.amazon.com/AmazonS3/latest/userguide/how-to-set-lifecycle-configuration-intro.html",
+)
+PARAMETER_VALUE: Final = Limit(
+    4_096,
+    "bytes of a standard parameter",
+    "https://docs.aws.amazon.com/general/latest/gr/ssm.html",
+)
+
+# All resources.
+TAGS: Final = Limit(
+    50, "tags of a resource", "https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html"
+)
+NAME_OF_A_STACK: Final = Limit(128, "characters of a stack's name", _CLOUDFORMATION)
+NAME_OF_A_POLICY: Final = Limit(128, "characters of a managed policy's name", _IAM)
+NAME_OF_AN_ALARM: Final = Limit(255, "characters of an alarm's name", _ALARM_API)
+NAME_OF_A_RULE: Final = Limit(
+    64, "characters of a rule's name", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html"
+)
+NAME_OF_A_BUCKET: Final = Limit(63, "characters of a bucket's name", _S3_BUCKET)
+NAME_OF_A_TABLE: Final = Limit(
+    255,
+    "characters of a table's name",
+    "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html",
+)
+NAME_OF_A_TOPIC: Final = Limit(
+    256, "characters of a topic's name", "https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html"
+)
+NAME_OF_A_LOG_GROUP: Final = Limit(
+    512,
+    "characters of a log group's name",
+    "https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogGroup.html",
+)
+NAME_OF_A_DASHBOARD: Final = Limit(
+    255,
+    "characters of a dashboard's name",
+    "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutDashboard.html",
+)
+NAME_OF_AN_APPLICATION: Final = Limit(
+    64,
+    "characters of an application's name",
+    "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_CreateApplication.html",
+)
+NAME_OF_AN_API: Final = Limit(
+    128, "characters of an API's name", "https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html"
+)
 
 # The days that CloudWatch offers to keep logs.
 # https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
@@ -107,6 +198,11 @@ LOG_DAYS: Final = (
 
 # EMR Serverless.
 CONCURRENT_RUNS: Final = Limit(1_000, "concurrent job runs of an application", _EMR_API)
+IDLE_MINUTES: Final = Limit(
+    10_080,
+    "minutes until an idle application stops",
+    "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_AutoStopConfig.html",
+)
 RUN_MINUTES: Final = Limit(10_080, "minutes of a job run", _EMR_API)
 
 

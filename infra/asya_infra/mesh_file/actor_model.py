@@ -12,6 +12,7 @@ from asya.protocol.mesh_keys import After, Seconds, Texts
 from asya.protocol.mesh_table import ActorOptions, FanIn, JobOptions
 from asya.protocol.pause import Pause
 from asya.protocol.wait import Wait
+from asya_infra.limits.aws_limits import IDLE_MINUTES
 from asya_infra.mesh_file.deployment_model import VpcSection
 from asya_infra.mesh_file.forms import Megabytes, OneOrMore, check_reference
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
@@ -77,8 +78,8 @@ class ApplicationSection(Struct, frozen=True, kw_only=True):
     """The job runs that are active at once; by default those of the largest job that fit with all their executors."""
     oversubscribe: bool = False
     """Count `executors.min` instead of `executors.max` for `max_concurrent_runs`."""
-    idle_stop: Annotated[Seconds, Meta(ge=60)] = 900.0
-    """The application stops after this idle time."""
+    idle_stop: Annotated[Seconds, Meta(ge=60, le=60 * IDLE_MINUTES.value)] = 900.0
+    """The application stops after this idle time, 7d at most."""
     vpc: VpcSection | None = None
     """The network of job runs; by default that of the mesh."""
     written: Written = {}

@@ -12,12 +12,12 @@ from asya.monitoring import Severity
 from asya.protocol import names
 from asya_infra.constructs.encryption import encrypted_topic, subscription_id
 from asya_infra.constructs.undelivered import undelivered_notifications
+from asya_infra.limits.aws_limits import METRICS_OF_AN_ALARM
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.notify_model import ReceiversSection
 
 PERIOD = 300
-# A metric-math alarm reads ten metrics at most.
-MAX_METRICS = 10
+MAX_METRICS = METRICS_OF_AN_ALARM.usable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from asya.gateway.access import operator_claim
 from asya.protocol import names
 from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya.runtime.secret_values import PARAMETER_PREFIX
+from asya_infra.limits.aws_limits import TAGS
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import did_you_mean
@@ -18,6 +19,8 @@ _DATABASE = re.compile(r"[a-z0-9_-]{1,255}")
 _TABLES = re.compile(r"[a-z0-9_*?-]{1,255}")
 _LOCATION = re.compile(r"(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/|$))?([A-Za-z0-9!_.'()=-]+/)*[A-Za-z0-9!_.'()=-]*")
 _KEY_LIMIT, _VALUE_LIMIT = 128, 256
+# Resources have the namespace and their actor, and the feed of the dispatcher a mark while `asya deploy` has paused it.
+_TAG_LIMIT = TAGS.usable - 3
 
 
 def check_access(context: Context) -> Iterator[Finding]:
@@ -26,6 +29,11 @@ def check_access(context: Context) -> Iterator[Finding]:
         for index, entry in enumerate(actor.access):
             for location, message in _entry(entry, actor):
                 yield ("actors", name, "access", index, *location), message
+    if len(context.mesh.tags) > _TAG_LIMIT:
+        yield (
+            ("tags",),
+            f"has {len(context.mesh.tags)} tags; {_TAG_LIMIT} at most, because a resource has {TAGS.usable} with those of the mesh",
+        )
     for key, value in context.mesh.tags.items():
         if key.lower().startswith("aws:"):
             yield ("tags", key), "the prefix aws: is reserved by AWS; rename the tag"

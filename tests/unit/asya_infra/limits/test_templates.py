@@ -98,7 +98,7 @@ def test_the_access_of_twelve_actors_does_not_fit_into_one_role() -> None:
         (
             resource(
                 "AWS::CloudWatch::Dashboard",
-                DashboardBody=json.dumps({"widgets": [{"properties": {"metrics": [["m"]] * 2501}}]}),
+                DashboardBody=json.dumps({"widgets": [{"properties": {"metrics": [["m"]] * 61}}] * 41}),
             ),
             "S/r0: 2,501 metrics of a dashboard; at most 2,500.",
         ),
@@ -121,7 +121,7 @@ def test_a_violation_names_the_path_of_the_construct() -> None:
 
 
 def test_a_stack_uses_four_fifths_of_a_template_and_nine_tenths_of_the_resources() -> None:
-    wide = resource("AWS::SNS::Topic", TopicName="t" * 1750)
+    wide = resource("AWS::SNS::Topic", DisplayName="t" * 1750)
     (size,) = violations(*[wide] * 450)
     assert size.startswith("S: 8")
     assert "bytes of a template; at most 800,000 of 1,000,000." in size
@@ -131,7 +131,7 @@ def test_a_stack_uses_four_fifths_of_a_template_and_nine_tenths_of_the_resources
 
 def test_the_bytes_of_the_file_count() -> None:
     """CloudFormation counts white space, too: an indented template has twice the bytes."""
-    resources = {f"r{number}": resource("AWS::SNS::Topic", TopicName="t" * 1500) for number in range(400)}
+    resources = {f"r{number}": resource("AWS::SNS::Topic", DisplayName="t" * 1500) for number in range(400)}
     template = {"Resources": resources}
     assert check_files(S=file(template)) == []
     (violation,) = check_files(S=json.dumps(template, indent=400).encode())
@@ -198,3 +198,138 @@ def test_an_event_pattern_has_2048_characters() -> None:
     pattern["detail"]["order"].append("")
     (violation,) = violations(resource("AWS::Events::Rule", EventPattern=pattern))
     assert "2,051 characters of an event pattern; at most 2,048" in violation
+
+
+STATEMENT = {"Effect": "Allow", "Action": "a", "Resource": "r"}
+
+
+def alarm(metrics: int = 1, period: int = 60, **properties: Any) -> dict[str, Any]:
+    queries = [{"Id": f"m{number}", "MetricStat": {"Period": period}} for number in range(metrics)]
+    return resource("AWS::CloudWatch::Alarm", Metrics=[{"Id": "value", "Expression": "m0"}, *queries], **properties)
+
+
+@pytest.mark.parametrize(
+    ("fine", "exceeding", "text"),
+    [
+        (alarm(10), alarm(11), "11 metrics of an alarm; at most 10."),
+        (alarm(EvaluationPeriods=1440), alarm(EvaluationPeriods=1441), "86,460 seconds that an alarm looks at"),
+        (
+            alarm(period=3600, EvaluationPeriods=168),
+            alarm(period=3600, EvaluationPeriods=169),
+            "608,400 seconds that an alarm with periods of an hour looks at; at most 604,800.",
+        ),
+        (alarm(AlarmActions=["t"] * 5), alarm(AlarmActions=["t"] * 6), "6 actions of an alarm for one state"),
+        (
+            alarm(AlarmDescription="x" * 1024),
+            alarm(AlarmDescription="x" * 1025),
+            "characters of an alarm's description",
+        ),
+        (alarm(AlarmName="x" * 255), alarm(AlarmName="x" * 256), "256 characters of an alarm's name; at most 255."),
+        (
+            resource("AWS::Events::Rule", Targets=[{}] * 5),
+            resource("AWS::Events::Rule", Targets=[{}] * 6),
+            "6 targets of a rule; at most 5.",
+        ),
+        (
+            resource("AWS::SQS::QueuePolicy", PolicyDocument={"Statement": [STATEMENT] * 20}),
+            resource("AWS::SQS::QueuePolicy", PolicyDocument={"Statement": [STATEMENT] * 21}),
+            "21 statements of a queue's policy; at most 20.",
+        ),
+        (
+            resource("AWS::SNS::TopicPolicy", PolicyDocument={"Statement": [STATEMENT] * 100}),
+            resource("AWS::SNS::TopicPolicy", PolicyDocument={"Statement": [STATEMENT] * 101}),
+            "101 statements of a topic's policy; at most 100.",
+        ),
+        (
+            resource("AWS::KMS::Key", KeyPolicy={"Statement": "x" * 32_000}),
+            resource("AWS::KMS::Key", KeyPolicy={"Statement": "x" * 33_000}),
+            "bytes of a key's policy; at most 32,768.",
+        ),
+        (
+            resource("AWS::S3::BucketPolicy", PolicyDocument={"Statement": "x" * 20_000}),
+            resource("AWS::S3::BucketPolicy", PolicyDocument={"Statement": "x" * 21_000}),
+            "bytes of a bucket's policy; at most 20,480.",
+        ),
+        (
+            resource("AWS::ApiGatewayV2::Authorizer", JwtConfiguration={"Audience": ["a"] * 50}),
+            resource("AWS::ApiGatewayV2::Authorizer", JwtConfiguration={"Audience": ["a"] * 51}),
+            "51 audiences of an authorizer; at most 50. Shorten `gateway.jwt.audience`.",
+        ),
+        (
+            resource("AWS::DynamoDB::Table", GlobalSecondaryIndexes=[{}] * 20),
+            resource("AWS::DynamoDB::Table", GlobalSecondaryIndexes=[{}] * 21),
+            "21 global secondary indexes of a table; at most 20.",
+        ),
+        (
+            resource("AWS::S3::Bucket", LifecycleConfiguration={"Rules": [{}] * 1000}),
+            resource("AWS::S3::Bucket", LifecycleConfiguration={"Rules": [{}] * 1001}),
+            "1,001 lifecycle rules of a bucket; at most 1,000.",
+        ),
+        (
+            resource("AWS::SSM::Parameter", Value="x" * 4096),
+            resource("AWS::SSM::Parameter", Value="x" * 4097),
+            "4,097 bytes of a standard parameter; at most 4,096.",
+        ),
+        (
+            resource("AWS::EMRServerless::Application", AutoStopConfiguration={"IdleTimeoutMinutes": 10_080}),
+            resource("AWS::EMRServerless::Application", AutoStopConfiguration={"IdleTimeoutMinutes": 10_081}),
+            "10,081 minutes until an idle application stops; at most 10,080.",
+        ),
+        (
+            resource("AWS::SNS::Topic", Tags=[{}] * 50),
+            resource("AWS::SNS::Topic", Tags=[{}] * 51),
+            "51 tags of a resource; at most 50. Set fewer `tags`.",
+        ),
+        (
+            resource("AWS::SSM::Parameter", Tags={str(number): "" for number in range(50)}),
+            resource("AWS::SSM::Parameter", Tags={str(number): "" for number in range(51)}),
+            "51 tags of a resource; at most 50.",
+        ),
+    ],
+)
+def test_a_limit_that_the_cdk_lets_through(fine: dict[str, Any], exceeding: dict[str, Any], text: str) -> None:
+    assert violations(fine) == []
+    (violation,) = violations(exceeding)
+    assert text in violation
+
+
+def test_a_widget_has_500_metrics() -> None:
+    def dashboard(*metrics: int) -> dict[str, Any]:
+        widgets = [{"properties": {"metrics": [["m"]] * number}} for number in metrics]
+        return resource("AWS::CloudWatch::Dashboard", DashboardBody=json.dumps({"widgets": widgets}))
+
+    assert violations(dashboard(500, 500)) == []
+    assert "501 metrics of a widget; at most 500." in violations(dashboard(1, 501))[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "most", "unit"),
+    [
+        ("AWS::ApiGatewayV2::Route", "ApiId", 300, "routes of an HTTP API"),
+        ("AWS::ApiGatewayV2::Integration", "ApiId", 300, "integrations of an HTTP API"),
+        ("AWS::ApiGatewayV2::Authorizer", "ApiId", 10, "authorizers of an HTTP API"),
+        ("AWS::ApiGateway::Resource", "RestApiId", 300, "resources of a REST API"),
+    ],
+)
+def test_the_parts_of_an_api_are_counted(kind: str, key: str, most: int, unit: str) -> None:
+    own, other = resource(kind, **{key: {"Ref": "a"}}), resource(kind, **{key: {"Ref": "b"}})
+    assert violations(*[own] * most, other) == []
+    (violation,) = violations(*[own] * (most + 1), other)
+    assert f"{most + 1:,} {unit}; at most {most:,}." in violation
+
+
+def test_permissions_are_the_policy_of_their_function() -> None:
+    permission = resource(
+        "AWS::Lambda::Permission", FunctionName="f", SourceArn="x" * 100, Principal="events.amazonaws.com"
+    )
+    other = resource("AWS::Lambda::Permission", FunctionName="g", SourceArn="x" * 100)
+    assert violations(*[permission] * 40, *[other] * 40) == []
+    (violation,) = violations(*[permission] * 80)
+    assert "bytes of a function's resource-based policy; at most 20,480." in violation
+
+
+def test_a_mesh_may_not_keep_more_instances_than_an_account_has() -> None:
+    config = {"ProvisionedConcurrentExecutions": 450}
+    aliases = [resource("AWS::Lambda::Alias", ProvisionedConcurrencyConfig=config) for _ in range(2)]
+    assert violations(*aliases) == []
+    assert "1,350 concurrent executions of an account" in violations(*aliases, aliases[0])[0]

@@ -109,6 +109,10 @@ def test_a_job_with_a_database_has_a_catalog() -> None:
             "sink: {prefixes: {failed: ../x}}",
             "4: sink.prefixes.failed: should be a relative prefix such as failed/; got '../x'",
         ),
+        (
+            f"tags: {{{', '.join(f't{number}: x' for number in range(48))}}}",
+            "4: tags: has 48 tags; 47 at most, because a resource has 50 with those of the mesh",
+        ),
         ("tags: {'aws:x': y}", "4: tags.aws:x: the prefix aws: is reserved by AWS; rename the tag"),
     ],
 )
