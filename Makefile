@@ -179,7 +179,7 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2 --heavy
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
-	  tests/infra/test_limits.py tests/infra/test_real_account_meshes.py tests/infra/test_clean.py tests/infra/test_popular_packages.py tests/spark/test_flights_jobs.py \
+	  tests/infra/test_limits.py tests/infra/test_combinations.py tests/infra/test_real_account_meshes.py tests/infra/test_clean.py tests/infra/test_popular_packages.py tests/spark/test_flights_jobs.py \
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
 	  tests/cloud/test_crew_failures.py tests/cloud/test_trigger_sources.py tests/cloud/test_deploy_under_load.py tests/fuzz \
 	  tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py tests/simulation/test_trigger_lanes.py \
