@@ -27,6 +27,7 @@ from tests.doubles.envelopes import message
 from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
 from tests.doubles.heavy import TimedContext, done_result, heavy_world
 from tests.doubles.mesh_world import batch_failures, mesh_world, sqs_event
+from tests.doubles.senders import know_secrets
 from tests.doubles.tasks import at
 
 
@@ -53,6 +54,7 @@ def traced() -> Iterator[set[str]]:
 def message_journey() -> set[str]:
     """The modules that an SQS message passes from its arrival to the next queue."""
     with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
+        know_secrets(patch)
         sidecar = build_sidecar(world.light(lambda payload: payload))
         event = sqs_event(message())
         sender = event["Records"][0]["attributes"]["SenderId"].partition(":")[0]
@@ -66,6 +68,7 @@ def message_journey() -> set[str]:
 def completion_journey() -> set[str]:
     """The modules that the end of a job run passes, from the event of EMR Serverless to the next queue."""
     with pytest.MonkeyPatch.context() as patch, heavy_world(patch) as world:
+        know_secrets(patch)
         world.send("a", {"n": 1})
         world.enqueue()
         world.dispatch()
@@ -81,7 +84,12 @@ def completion_journey() -> set[str]:
 
 def request_journey() -> set[str]:
     """The modules that a POST passes from API Gateway to the task record."""
-    with tempfile.TemporaryDirectory() as folder, emulated_gateway(Path(folder)) as gateway:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory() as folder,
+        emulated_gateway(Path(folder)) as gateway,
+    ):
+        know_secrets(patch)
         telemetry = Telemetry("flights", "test")
         routes = build_api(HttpServices(settings_with(gateway.environ, gateway.mesh), given_telemetry=telemetry))
         event = recorded_event("start-task")

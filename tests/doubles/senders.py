@@ -1,8 +1,11 @@
-"""The senders of messages in tests without a list of roles."""
+"""The senders of messages, and the secrets of their keys, in tests without a deployment."""
+
+from collections.abc import Iterator
 
 import pytest
 
-from asya.protocol import names
+from asya.protocol import names, task_key
+from asya.senders.aws.key_items import KeyItems, MissingSecretError
 from asya.senders.aws.role_list import RoleItems
 from asya.testing.services.roles import ListedRoles
 
@@ -15,6 +18,31 @@ def listed_roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Every sender but users (`AIDA…`) is a role of the mesh, unless a test has a list of its own."""
     if request.node.get_closest_marker("lists_roles") is None:
         list_roles(monkeypatch)
+
+
+MESH_SECRET = b"the secret of a mesh for tests  "
+"""The secret of each mesh that no test deploys."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_secrets() -> Iterator[None]:
+    """Let the secrets be known."""
+    with pytest.MonkeyPatch.context() as patch:
+        know_secrets(patch)
+        yield
+
+
+def know_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a table without secrets have those that derive from `MESH_SECRET`."""
+    stored = KeyItems.secret
+
+    def secret(items: KeyItems, actor: str = "") -> bytes:
+        try:
+            return stored(items, actor)
+        except MissingSecretError:
+            return task_key.actor_secret(MESH_SECRET, actor) if actor else MESH_SECRET
+
+    monkeypatch.setattr(KeyItems, "secret", secret)
 
 
 def list_roles(monkeypatch: pytest.MonkeyPatch) -> None:

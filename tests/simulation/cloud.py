@@ -30,7 +30,7 @@ from asya.testing.services.gateway import URL, GatewayFunction, started
 from asya.testing.services.job_service import JobFaults
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
-from asya.testing.services.roles import ListedRoles, role_id
+from asya.testing.services.roles import ListedRoles, role_id, write_secrets
 from asya.testing.services.scheduler import EventLog, Scheduler
 from tests.simulation.checks.acks import AckChecks
 from tests.simulation.checks.calls import CallChecks
@@ -191,6 +191,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(new_tables(mesh.table), page_size=random.choice((2, 1000)))
+    write_secrets(tables, mesh.table)
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in registry.of(mesh.table).tables}
     # A later version of the mesh adds its actors to the ledger's table only.

@@ -38,7 +38,7 @@ from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
 from asya.testing.services.gateway import URL
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Queue, Queues, SqsClient
-from asya.testing.services.roles import ListedRoles, role_id
+from asya.testing.services.roles import ListedRoles, role_id, write_secrets
 from asya.testing.services.scheduler import EventLog, Scheduler
 from asya_infra import timings
 
@@ -145,6 +145,7 @@ def deploy(random: Random) -> World:
         new_process=lambda name: Process(name, simulation),
     )
     tables = MemoryDynamo(new_tables(FIRST))
+    write_secrets(tables, FIRST)
     return World(simulation, queues, tables, sources, Bucket(history, {}))
 
 

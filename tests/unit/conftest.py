@@ -23,6 +23,7 @@ from hypothesis import settings
 from asya.function.aws import clients
 from asya.function.aws.outage_notes import SERVICES
 from asya.function.aws.outages import ServiceHealth
+from tests.doubles.senders import known_secrets as known_secrets  # noqa: PLC0414
 from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
 
 # The duration of an example depends on the machine only.

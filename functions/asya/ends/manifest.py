@@ -26,8 +26,10 @@ from asya.protocol import names, states
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.sidecar.needs import (
     ADMITS,
+    CHECKS_KEYS,
     CLAIMS,
     ENDS,
+    ENTERS_TASKS,
     NOTES_LETTERS,
     READS_ALL_PAYLOADS,
     READS_CLAIMS,
@@ -53,6 +55,7 @@ FUNCTIONS = (
             # A failed envelope on its way to x-sump may need a claim check.
             Payloads(to=(OWN, names.SINK, names.SUMP)),
             *ADMITS,
+            ENTERS_TASKS,
             NOTES_LETTERS,
         ),
     ),
@@ -64,6 +67,7 @@ FUNCTIONS = (
         in_chains=with_chained_triggers,
         needs=(
             *REPORTER,
+            CHECKS_KEYS,
             ENDS,
             sends(*_TOLD_OF_ENDS),
             *READS_ALL_PAYLOADS,
@@ -84,6 +88,7 @@ FUNCTIONS = (
         in_chains=with_chained_triggers,
         needs=(
             *REPORTER,
+            CHECKS_KEYS,
             ENDS,
             sends(names.SUMP, Group.FAN_IN),
             *READS_ALL_PAYLOADS,
@@ -107,6 +112,7 @@ FUNCTIONS = (
         # It stores a copy of each envelope and sends the envelope along its route (`protocol §11`).
         needs=(
             *SIDECAR,
+            CHECKS_KEYS,
             sends(Group.TARGETS),
             Payloads(),
             writes(f"{CHECKPOINT_PREFIX}*", store="results"),

@@ -13,13 +13,13 @@ END = Statement(
     name="end",
     text="end a task",
     by=(*_ENDED_BY, names.TRIGGERS),
-    shown={Speaker.CODE: Proof.NOTHING},
+    shown={Speaker.CODE: Proof.KEY},
 )
 FAILED_END = Statement(
     name="failed-end",
     text="end a task as failed",
     by=_ENDED_BY,
-    shown={Speaker.CODE: Proof.NOTHING},
+    shown={Speaker.CODE: Proof.KEY},
 )
 
 SINK = (END,)

@@ -1,5 +1,6 @@
 """A hop: an envelope at one actor, from its arrival to its deliveries, or to the dead-letter queue."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -13,6 +14,7 @@ from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.events import RetryNote
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.status import Status
+from asya.protocol.task_key import fingerprint
 from asya.protocol.times import format_time, parse_time
 
 # The longest delay of an SQS message.
@@ -153,6 +155,11 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         return self.envelope.id, self.envelope.generation, self.envelope.route.position, self.attempt
 
     @property
+    def copy_key(self) -> tuple[str, int, int, int, str]:
+        """Identifies the attempt for code of users, which reads no key of a task: a forged envelope has another fingerprint."""
+        return (*self.attempt_key, fingerprint(self.envelope))
+
+    @property
     def began_at(self) -> datetime:
         """When the task began, as far as the envelope says."""
         created_at = self.envelope.status.created_at if self.envelope.status is not None else None
@@ -175,8 +182,12 @@ def may_be_sent(arrival: Arrival) -> bool:
     return arrival.refusal is None
 
 
-def given_up_body(arrival: Arrival, actor: str) -> bytes:
-    """The message as admitted. A task that it starts gets its first status, so that its sender stays its owner."""
+def given_up_body(arrival: Arrival, actor: str, with_key: Callable[[Envelope, str], Envelope]) -> bytes:
+    """The message as admitted. A task that it starts gets its first status, so that its sender stays its owner.
+
+    Args:
+        with_key: gives the first envelope of a task its key, from the SQS message id.
+    """
     try:
         envelope = arrival.envelope()
     except ParseError:
@@ -184,4 +195,4 @@ def given_up_body(arrival: Arrival, actor: str) -> bytes:
     if envelope.status is not None:
         return arrival.body
     started = replace(envelope, status=status.created(actor, format_time(arrival.sent_at)))
-    return encode(started.with_headers({headers.OWNER: arrival.sender or None}))
+    return encode(with_key(started.with_headers({headers.OWNER: arrival.sender or None}), arrival.message_id))

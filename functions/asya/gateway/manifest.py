@@ -32,8 +32,16 @@ from asya.protocol.keys import (
     REPORTS_PREFIX,
 )
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, ROLE_PREFIX, SHARE_PREFIX, WAITING_INDEX
-from asya.sidecar.needs import CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
+from asya.protocol.table_keys import (
+    CHILDREN_INDEX,
+    DUE_INDEX,
+    KEY_PREFIX,
+    LISTED_INDEX,
+    ROLE_PREFIX,
+    SHARE_PREFIX,
+    WAITING_INDEX,
+)
+from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
 from asya.stores import Index, Prefix, Table
 from asya.tasks.starts.idempotency import STARTERS
 
@@ -88,6 +96,7 @@ FUNCTIONS = (
         sends(Group.WATCHED, *names.REPORT_QUEUES),
         writes(f"{INBOX_PREFIX}*"),
         *JUDGES_SENDERS,
+        CHECKS_KEYS,
         # A cancellation claims the end of its task. The same read has the notes of outages.
         CLAIMS,
         READS_CLAIMS,
@@ -164,6 +173,7 @@ FUNCTIONS = (
             uses("tasks"),
             writes(f"{REFUSED_REPORTS_PREFIX}*"),
             READS_ROLES,
+            CHECKS_KEYS,
             Calls(calls=("execute-api:Invoke",), on=Resource.FOREIGN_GATEWAYS),
             sends(names.TRIGGERS, when=with_triggers),
         ),
@@ -219,8 +229,12 @@ FUNCTIONS = (
         entry_point="asya.senders.lambdas.wiring.role_listing",
         called_by=Deployments(),
         timeout=60,
-        # It lists the roles of the mesh, and reaches nothing else in the table of claims.
-        needs=(Items(table="sink", calls=("PutItem", "UpdateItem"), keys=(f"{ROLE_PREFIX}*",)),),
+        # It lists the roles of the mesh, writes the secrets of keys, and reaches nothing else in the table of claims.
+        needs=(
+            Items(table="sink", calls=("PutItem", "UpdateItem"), keys=(f"{ROLE_PREFIX}*",)),
+            Items(table="sink", calls=("PutItem",), keys=(f"{KEY_PREFIX}*",)),
+            Items(table="sink", calls=("GetItem",), keys=(KEY_PREFIX,)),
+        ),
     ),
 )
 

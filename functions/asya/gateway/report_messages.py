@@ -1,15 +1,19 @@
 """Reads the messages of the report queues, and decides which reports count (`protocol §5`, reports)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from asya.gateway.statements import END, PROGRESS
 from asya.protocol import names
 from asya.protocol.events import PartialEvent, Report, TaskEvent, is_end
+from asya.protocol.exact_json import encode_json
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.task_key import WrongKeyError
 from asya.protocol.times import format_time, parse_time
 from asya.senders.statements import problem
 from asya.tasks.received_reports import BatchError, read_event, read_list
@@ -43,6 +47,7 @@ class _Destination(msgspec.Struct):
     gateway_url: str | None = None
 
 
+_members_decoder = msgspec.json.Decoder(dict[str, Raw])
 _destination_decoder = msgspec.json.Decoder(_Destination)
 
 
@@ -78,6 +83,7 @@ def read_message(
     now: datetime,
     allowed_hosts: frozenset[str],
     own_gateway: str | None,
+    check_key: Callable[[Report], None],
 ) -> ReportMessage:
     """Read a message; a report that cannot be read or is not allowed on this queue affects no other.
 
@@ -85,6 +91,7 @@ def read_message(
         queue: the name of the queue in the mesh.
         function: the function of the role that sent the message; None for any other sender.
         allowed_hosts: the hosts that may receive reports. Calls are signed, so no message may choose another one.
+        check_key: raises `WrongKeyError` if the sender does not hold the task of a report.
     """
     try:
         items = read_list(body)
@@ -96,8 +103,10 @@ def read_message(
             report, address = _read(raw, queue, allowed_hosts, own_gateway)
             _check_sender(mesh, report, function, queue)
             _check_time(report, now)
-        except BatchError as error:
-            readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
+            check_key(report)
+            report = replace(report, key=UNSET)
+        except (BatchError, WrongKeyError) as error:
+            readable = _without_key(Raw(bytes(raw).decode("utf-8", "replace").encode()))
             message.refused.append(RefusedReport(problem=str(error), report=readable))
             continue
         if address is None or address == own_gateway:
@@ -105,6 +114,15 @@ def read_message(
         else:
             message.foreign.setdefault(address, []).append(report)
     return message
+
+
+def _without_key(raw: Raw) -> Raw:
+    """The text of a refused report, which is kept, without a key that may be a good one."""
+    try:
+        members = _members_decoder.decode(raw)
+    except msgspec.MsgspecError:
+        return raw
+    return raw if members.pop("key", None) is None else Raw(encode_json(members))
 
 
 def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str | None) -> tuple[Report, str | None]:

@@ -8,7 +8,7 @@ PROGRESS = Statement(
     text="report about {about}",
     queue=names.REPORTS,
     by=(names.DISPATCH, names.COMPLETION, names.DLQ, REDRIVES),
-    shown={Speaker.SUBJECT: Proof.NOTHING},
+    shown={Speaker.SUBJECT: Proof.KEY},
 )
 END = Statement(
     name="end",

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from asya.protocol.envelope import Envelope
+from asya.protocol.headers import KEY
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 
@@ -18,6 +19,6 @@ def envelope_view(envelope: Envelope) -> EnvelopeView:
         prev=envelope.route.prev,
         curr=envelope.route.curr,
         next=list(envelope.route.next),
-        headers={name: decode_value(raw) for name, raw in envelope.headers.items()},
+        headers={name: decode_value(raw) for name, raw in envelope.headers.items() if name != KEY},
         status=status | {name: decode_value(raw) for name, raw in envelope.status_extra.items()},
     )

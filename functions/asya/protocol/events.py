@@ -92,7 +92,11 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One report about one envelope. `at` is the time at the reporter (RFC 3339)."""
+    """One report about one envelope. `at` is the time at the reporter (RFC 3339).
+
+    Attributes:
+        key: the key of the task, from an actor with code of users (`protocol §4.keys`).
+    """
 
     id: str
     status: EventStatus
@@ -104,6 +108,7 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_id: str | None = None
     root_id: str | None = None
     data: EventData = EventData()
+    key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +118,7 @@ class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
         data: a JSON object.
         receive: the receive count of the hop's message. A redelivered hop publishes all its partials again.
         sequence: the number of the partial within one receive of the hop, from 0.
+        key: the key of the task, from an actor with code of users.
     """
 
     id: str
@@ -125,6 +131,7 @@ class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     receive: int = 1
     sequence: int = 0
+    key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 Report = TaskEvent | PartialEvent

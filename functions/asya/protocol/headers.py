@@ -29,6 +29,8 @@ TOOL = "x-asya-tool"
 TOOL_LIMIT = 128  # characters
 SET_REPEAT = "x-asya-set-repeat"
 GENERATION = "x-asya-generation"
+# Shows that the sender holds the task (`asya.protocol.task_key`).
+KEY = "x-asya-key"
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 

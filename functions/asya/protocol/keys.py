@@ -131,9 +131,14 @@ def checkpoint_key(envelope: Envelope) -> str:
     return f"{CHECKPOINT_PREFIX}{safe_segment(envelope.id)}/{envelope.route.position}.json"
 
 
-def hop_key(prefix: str, envelope: Envelope) -> str:
-    """The key of an object that belongs to a hop, by id, generation and position."""
-    return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}.json"
+def hop_key(prefix: str, envelope: Envelope, fingerprint: str = "") -> str:
+    """The key of an object that belongs to a hop, by id, generation and position.
+
+    Args:
+        fingerprint: what tells the envelope from a forged one; empty if nobody can forge it here.
+    """
+    name = f"{envelope.route.position}-{fingerprint}" if fingerprint else f"{envelope.route.position}"
+    return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{name}.json"
 
 
 def buffered_prefix(actor: str) -> str:

@@ -13,6 +13,8 @@ START_PREFIX = "START#"
 """Starts of the work on a message, by the function."""
 OUTAGE_KEY = "OUTAGE"
 """The outages of the services of AWS."""
+KEY_PREFIX = "KEY#"
+"""The secret of the mesh, and behind the prefix that of an actor, which vouches for what enters there."""
 REPORTED_PREFIX = "DLQ#"
 """The dead letters that are reported."""
 SHARE_PREFIX = "PUSH#"
@@ -22,6 +24,7 @@ SPECIAL_KEYS = (
     f"{LETTER_PREFIX}*",
     f"{OWNER_PREFIX}*",
     f"{START_PREFIX}*",
+    f"{KEY_PREFIX}*",
     f"{REPORTED_PREFIX}*",
     OUTAGE_KEY,
 )

@@ -68,11 +68,14 @@ def end_of_claim(envelope: Envelope, now: datetime, retention: Retention) -> dat
     return min(max(now, deadline), now + _LONGEST_DEADLINE) + timedelta(seconds=retention.tasks + longest)
 
 
-def enter(arrival: Arrival, claim: Callable[[Envelope], bool]) -> Arrival:
+def enter(
+    arrival: Arrival, claim: Callable[[Envelope], bool], with_key: Callable[[Envelope, str], Envelope]
+) -> Arrival:
     """The message of a sender outside as the first envelope of a task, or as refused. A refused one keeps its body.
 
     Args:
         claim: takes the id of an envelope for this sender; False if it is another sender's.
+        with_key: gives an envelope the key of the task that it starts, from the SQS message id.
     """
     new = replace(arrival, is_new=True)
     try:
@@ -83,11 +86,13 @@ def enter(arrival: Arrival, claim: Callable[[Envelope], bool]) -> Arrival:
     # A legacy message without an id has one that derives from its own, and so no other message.
     is_derived = envelope.id == ids.id_of_message(arrival.message_id)
     refusal = None if is_derived else refusal_of(envelope, claim)
-    return replace(new, body=encode(envelope)) if refusal is None else replace(new, refusal=refusal)
+    if refusal is not None:
+        return replace(new, refusal=refusal)
+    return replace(new, body=encode(with_key(envelope, arrival.message_id)))
 
 
 def refuse(arrival: Arrival, problem: str) -> Arrival:
-    """The message of a sender outside on a queue that takes none."""
+    """The message of a sender outside on a queue that takes none, or that of a sender that may not say what it says."""
     return replace(arrival, is_new=True, refusal=ParseError(problem))
 
 

@@ -26,7 +26,7 @@ RETRY = Statement(
     name="retry",
     text="let a retry of {about} wait",
     by=(Speaker.ITSELF, names.COMPLETION, names.PAUSE_SWEEP, REDRIVES),
-    shown={Speaker.SUBJECT: Proof.NOTHING},
+    shown={Speaker.SUBJECT: Proof.KEY},
 )
 
 ACTOR = (START, CONTINUE)

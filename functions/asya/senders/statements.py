@@ -42,7 +42,6 @@ class Proof(Enum):
     KEY = "the key of the task"
     SERVICE = "the service of AWS, which the function asks"
     POLICY = "the policy of the queue"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
+from asya.protocol.task_key import without_key
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
 from asya.senders.entry import kept_headers
@@ -70,6 +71,11 @@ def _is_allowed(_: Hop) -> None:
     """No problem."""
 
 
+def _as_it_is(envelope: Envelope, _: str) -> Envelope:
+    """No key."""
+    return envelope
+
+
 def receive(
     arrival: Arrival,
     *,
@@ -78,6 +84,7 @@ def receive(
     now: datetime,
     refusal: Callable[[Envelope], ParseError | None] = _never,
     forbidden: Callable[[Hop], TargetError | None] = _is_allowed,
+    with_key: Callable[[Envelope, str], Envelope] = _as_it_is,
 ) -> Hop | Diversion:
     """Steps 1 and 2: parse the message, check its sender and postpone it until due.
 
@@ -88,19 +95,21 @@ def receive(
             message is postponed, because the copy that this actor sends later bears a status.
         forbidden: says why the sender may not send where the route leads. It is asked before the message is postponed, because
             the copy that this actor sends later has this actor's role.
+        with_key: gives an envelope the key of the task that it starts, from the SQS message id.
     """
     try:
         envelope = arrival.envelope()
         if headers.PAYLOAD_REF in envelope.headers:
             read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id, actor)
     except ParseError as error:
-        return parse_failure(arrival, error, now=now)
+        return parse_failure(arrival, error, now=now, with_key=with_key)
     is_new = arrival.is_new or envelope.status is None
     if envelope.status is None:
         # The sender of the message owns the task, whatever the message says.
         envelope = envelope.with_headers({headers.OWNER: arrival.sender or None})
         if not arrival.is_new and (refused := refusal(envelope)) is not None:
-            return parse_failure(arrival, refused, now=now)
+            return parse_failure(arrival, refused, now=now, with_key=with_key)
+        envelope = with_key(envelope, arrival.message_id)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     if (problem := forbidden(hop)) is not None:
         return replace(hop, forbidden=with_versions(str(problem), envelope, mesh))
@@ -144,10 +153,19 @@ def restart(hop: Hop, *, now: datetime, new_span: Callable[[], str]) -> Hop | Di
     return _check_route(hop, now) or _stamp(hop, now, new_span)
 
 
-def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
+def parse_failure(
+    arrival: Arrival,
+    error: ParseError,
+    *,
+    now: datetime,
+    with_key: Callable[[Envelope, str], Envelope] = _as_it_is,
+) -> Diversion:
     """Send an unreadable message to x-sump as a whole (`protocol §5.1`).
 
     Readable headers are kept: x-sump needs the set of a slice, the generation and the stealth flag.
+
+    Args:
+        with_key: gives an envelope the key of the task that it starts, from the SQS message id.
     """
     envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
     try:
@@ -167,6 +185,9 @@ def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Dive
             created, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))
         ),
     )
+    if error.envelope_id is None or arrival.is_new:
+        # An id of its own has no key yet; that of another task keeps the key with which the message came.
+        envelope = with_key(without_key(envelope), arrival.message_id)
     return Diversion(envelope_id, (Delivery(names.SUMP, encode(envelope), "sump"),), "ParseError")
 
 

@@ -13,6 +13,7 @@ from asya.needs import (
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, INBOX_PREFIX, PAYLOADS_PREFIX
 from asya.protocol.table_keys import (
+    KEY_PREFIX,
     LETTER_PREFIX,
     OUTAGE_KEY,
     OWNER_PREFIX,
@@ -52,6 +53,12 @@ CLAIMS = Items(table="sink", calls=("UpdateItem",), except_keys=SPECIAL_KEYS)
 READS_CLAIMS = Items(table="sink", calls=("GetItem",))
 """Reading the claim on an end again, after its object is written (`protocol §11`)."""
 
+GIVES_KEYS = Items(table="sink", calls=("GetItem",), keys=(KEY_PREFIX,))
+"""A function without code of users gives keys to what it sends (`protocol §4.keys`)."""
+CHECKS_KEYS = Items(table="sink", calls=("GetItem",), keys=(KEY_PREFIX, f"{OWNER_PREFIX}*"))
+"""It also checks the keys of what it takes, and where a message has entered."""
+ENTERS_TASKS = Items(table="sink", calls=("GetItem",), keys=(f"{KEY_PREFIX}{OWN}",))
+"""A function with code of users vouches for the messages that enter at it."""
 JUDGES_SENDERS = _judge()
 ADMITS = (*_judge(*_OWN_MARKS), GIVES_UP)
 """Taking envelopes: judging their senders, and counting the starts of those that come again."""
@@ -76,7 +83,7 @@ BUFFERS_FRAMES = (
 )
 """The buffered frames of an actor's own hops."""
 
-REPORTER = (REPORTS, *ADMITS, NOTES_LETTERS)
+REPORTER = (REPORTS, *ADMITS, ENTERS_TASKS, NOTES_LETTERS)
 """A function that takes envelopes from its queue and reports on them."""
 SIDECAR = (*REPORTER, *READS_OWN_PAYLOADS, READS_STATES)
 """A function that also reads payloads, and asks for the states of tasks."""

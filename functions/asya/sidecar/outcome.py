@@ -13,12 +13,13 @@ from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind, Hop
 from asya.function.sqs import queue_group
 from asya.function.targets import TargetError, actual_actor, check_way, with_versions
-from asya.protocol import headers, ids, names, states, status
+from asya.protocol import headers, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, Frame, Route, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import RetryNote
 from asya.protocol.status import Reason, Status
+from asya.protocol.task_key import Step, child_key
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.protocol.wait import WaitHeader
 from asya.sidecar import deadlines, retry_policy
@@ -63,8 +64,8 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime, numbered: bool 
         envelope = _with_resolved_override(envelope, target, by=hop.actor)
     if index > 0:
         legacy_id = numbered_id(received.id, index) if numbered else None
-        derived_id = ids.child_id(received.id, received.generation, received.route.position, index)
-        envelope = _child(envelope, legacy_id or derived_id)
+        step = Step(received.id, None if legacy_id else received.route.position, index)
+        envelope = _child(envelope, step)
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
 
 
@@ -290,9 +291,9 @@ def _ended(
     if FAILED_PAYLOAD.of(hop.spec) == "wrapped" and headers.PAYLOAD_REF not in envelope.headers:
         envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
-        child_id = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
         # The place in a set left with frame 0; its set must not hear of this failure.
-        envelope = _child(envelope, child_id).with_headers({headers.FAN_IN: None})
+        step = Step(envelope.id, envelope.route.position, "error")
+        envelope = _child(envelope, step).with_headers({headers.FAN_IN: None})
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
 
 
@@ -302,10 +303,11 @@ def _check_way(hop: Hop, route: Route) -> str:
     return actual_actor(hop.envelope, route.curr)
 
 
-def _child(envelope: Envelope, child_id: str) -> Envelope:
+def _child(envelope: Envelope, step: Step) -> Envelope:
     """Make the envelope a child of itself, with an id of its own, the parent and the root of the tree."""
-    root = envelope.root_id or envelope.id
-    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers({headers.ROOT: root})
+    changes: dict[str, object] = {headers.ROOT: envelope.root_id or envelope.id, headers.KEY: child_key(envelope, step)}
+    child_id = step.child_id(envelope.generation)
+    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers(changes)
 
 
 def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:

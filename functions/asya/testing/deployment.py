@@ -61,7 +61,7 @@ from asya.testing.services.gateway import URL, Gateway, GatewayFunction, event, 
 from asya.testing.services.notifications import Notifications
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
-from asya.testing.services.roles import ListedRoles, role_id
+from asya.testing.services.roles import ListedRoles, role_id, write_secrets
 from asya.testing.services.scheduler import EventLog, Scheduler
 from asya.testing.user_code import CODE_FOLDERS, UserProcess
 from asya_infra import timings
@@ -317,6 +317,7 @@ def deploy(
     simulation = Simulation(Scheduler(limit=MAX_TURNS, start_time=start), faults, random, EventLog())
     history = History()
     tables = MemoryDynamo(new_tables(table))
+    write_secrets(tables, table)
     sources = EventSources(simulation, history, {})
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues

@@ -28,7 +28,6 @@ _WORDS: Mapping[Proof, str] = {
     Proof.KEY: "the key of the task",
     Proof.SERVICE: "AWS, which the function asks",
     Proof.POLICY: "the policy of the queue",
-    Proof.NOTHING: "nothing",
 }
 
 
@@ -36,7 +35,7 @@ def verdict(proof: Proof | None, *, is_own: bool) -> str:
     """Return whether a statement counts about a task of the sender's own, or about another one."""
     if proof is None:
         return REFUSED
-    return COUNTS if is_own or proof in (Proof.ROLE, Proof.EDGE, Proof.NOTHING) else REFUSED
+    return COUNTS if is_own or proof in (Proof.ROLE, Proof.EDGE) else REFUSED
 
 
 def as_page() -> str:

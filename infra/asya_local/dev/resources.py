@@ -9,11 +9,14 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 
 from asya import registry
 from asya.capabilities.pauses.aws.notices import link_bus
 from asya.protocol import names
+from asya.protocol.task_key import SECRET_BYTES
+from asya.senders.aws.key_items import KeyItems
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
 from asya_infra.commit_events import commit_pattern
@@ -114,6 +117,8 @@ class Resources:
         dynamodb = aws_client("dynamodb", self.endpoint, self.root)
         items = RoleItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
         items.write(ListChange(listed={ACCOUNT_ID: names.GATEWAY_API}, expiring=frozenset(), completes=True), now)
+        keys = KeyItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
+        keys.write(token_bytes(SECRET_BYTES), mesh.table.actors)
 
     def _create_queue(self, mesh: Deployment, actor: str, settings: QueueSettings) -> None:
         namespace, addresses = mesh.loaded.namespace, mesh.addresses

@@ -9,8 +9,8 @@ from tests.simulation.checks.ledger import (
     TERMINAL,
     Ledger,
     expected_id,
-    frames_key,
     hop_key,
+    kept_frames,
     stable_trail,
 )
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
@@ -190,7 +190,7 @@ class AckChecks:
 
     def _are_saved(self, call: HandlerCall, envelope: ObservedEnvelope) -> bool:
         """Whether the saved frames of a buffered hop equal the frames of this call."""
-        saved = self.ledger.objects.get(frames_key(envelope), b"[]")
+        saved = kept_frames(self.ledger.objects, envelope) or b"[]"
         trails = [stable_trail(tuple(frame["payload"]["trail"])) for frame in json.loads(saved) if frame.get("payload")]
         return set(trails) == {stable_trail(frame.trail) for frame in call.frames}
 
@@ -200,7 +200,7 @@ class AckChecks:
             return False
         copies = [other for other in map(self.ledger.read, invocation.messages) if other is not None]
         runs_twice = sum(hop_key(other) == hop_key(envelope) for other in copies) > 1
-        return runs_twice or hop_key(envelope) in self.ledger.tables["hops"]
+        return runs_twice or hop_key(envelope) in self.ledger.completed_hops
 
     def _runs_in_batch(self, envelope: ObservedEnvelope, message: Message, invocation: ObservedInvocation) -> bool:
         """Whether a copy of this message runs in its batch; it stays on the queue if its sends fail."""

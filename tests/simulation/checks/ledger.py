@@ -1,6 +1,7 @@
 """The ledger: records the events of a schedule and its violations."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -166,6 +167,19 @@ def frames_key(envelope: ObservedEnvelope) -> str:
     """Return the S3 key of the buffered frames of a hop."""
     actor = target_of(envelope, envelope.curr)
     return f"buffered/{actor}/{envelope.id}/{envelope.generation}/{len(envelope.prev)}.json"
+
+
+def without_fingerprint(name: str) -> str:
+    """Return the key of buffered frames, or of a mark, without the fingerprint: nobody forges an envelope to an actor here."""
+    return re.sub(r"[-#][0-9a-f]{16}(\.json)?$", r"\1", name).removesuffix("#")
+
+
+def kept_frames(objects: Mapping[str, bytes], envelope: ObservedEnvelope) -> bytes | None:
+    """Return the buffered frames of a hop; None without any."""
+    key = frames_key(envelope)
+    folder = key.rpartition("/")[0]
+    kept = (body for name, body in objects.items() if name.startswith(folder) and without_fingerprint(name) == key)
+    return next(kept, None)
 
 
 def stable_trail(trail: Trail) -> Trail:

@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 REFERENCE = "x-asya-payload-ref"
+# What leaves the crew has another key than what came, for the same task (`protocol §4.keys`).
+_KEY = "x-asya-key"
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,11 @@ def read_envelope(body: str | bytes, objects: Mapping[str, bytes]) -> ObservedEn
             prev=tuple(route["prev"]),
             curr=route["curr"],
             next=tuple(route["next"]),
-            headers=content.get("headers") or {},
+            headers={name: value for name, value in (content.get("headers") or {}).items() if name != _KEY},
             status=content.get("status") or {},
             payload=content["payload"],
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not isinstance(envelope.id, str) or not envelope.id:
         return None

@@ -8,7 +8,7 @@ from asya.protocol import ids, names
 from asya.protocol.mesh_table import Actor
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Message
-from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
+from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger, frames_key, kept_frames, stable_trail
 from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.checks.report_queues import REPORT_QUEUES
 from tests.simulation.checks.sets import read_set_message, slice_of
@@ -306,7 +306,7 @@ class SendChecks:
             "Deadline"
         ):
             return []  # no handler ran, or its frames cannot be sent
-        saved = json.loads(self.ledger.objects.get(frames_key(before), b"[]"))
+        saved = json.loads(kept_frames(self.ledger.objects, before) or b"[]")
         is_fan_out = any(is_slice(tuple(frame["payload"]["trail"])) for frame in saved if frame.get("payload"))
         return [f"{before.id} left as {envelope.phase}, but {frames_key(before)} has its slices"] if is_fan_out else []
 
@@ -372,7 +372,7 @@ class SendChecks:
             return
         if self.ledger.mesh.actors[invocation.actor].frames != "buffered" and not is_slice(envelope.trail):
             return
-        saved = self.ledger.objects.get(frames_key(before), b"[]")
+        saved = kept_frames(self.ledger.objects, before) or b"[]"
         trails = [frame["payload"]["trail"] for frame in json.loads(saved) if frame.get("payload")]
         if list(envelope.trail) not in trails:
             self.ledger.report_violation(
@@ -398,7 +398,7 @@ class SendChecks:
 
     def _has_frames_of_another_run(self, before: ObservedEnvelope, invocation: ObservedInvocation) -> bool:
         """Whether the saved frames come from a payload of another run of an earlier hop."""
-        saved = self.ledger.objects.get(frames_key(before))
+        saved = kept_frames(self.ledger.objects, before)
         if saved is None or before.trail is None:
             return False
         frames = [frame["payload"] for frame in json.loads(saved) if frame.get("payload")]

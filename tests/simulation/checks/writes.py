@@ -8,7 +8,7 @@ from typing import Any
 from asya.protocol import names
 from asya.testing.services.process import Process, current_process
 from tests.simulation.checks.keys import key_problems
-from tests.simulation.checks.ledger import TERMINAL, Ledger
+from tests.simulation.checks.ledger import TERMINAL, Ledger, without_fingerprint
 from tests.simulation.checks.observed_envelope import REFERENCE
 
 RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
@@ -29,7 +29,8 @@ class WriteChecks:
             return
         key = (after["pk"]["S"], after["sk"]["S"])
         if table.endswith("-hops"):
-            self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
+            mark = (key[0], without_fingerprint(key[1]))
+            self.ledger.completed_hops.setdefault(mark, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
         if table.endswith("-tasks") and key[1] == "key":
@@ -88,7 +89,7 @@ class WriteChecks:
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """Check a written object and the object that it replaced."""
         if key.startswith("buffered/"):
-            self.ledger.saved_frames.setdefault(key, self.ledger.simulation.scheduler.seconds)
+            self.ledger.saved_frames.setdefault(without_fingerprint(key), self.ledger.simulation.scheduler.seconds)
         if key.startswith("buffered/") and before not in (None, body):
             self.ledger.report_violation(f"{by.name} replaced {key}, but only its first content counts")
         if key.startswith("runs/") and key.endswith("/manifest.json"):

@@ -9,7 +9,12 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
+from asya.capabilities.legacy.envelopes import read_envelope
 from asya.protocol import names
+from asya.protocol.codec import ParseError
+from asya.protocol.envelope import NULL, Envelope, Route
+from asya.protocol.headers import GENERATION, KEY
+from asya.protocol.task_key import SECRET_BYTES, sealed
 from asya.protocol.times import format_time
 from asya.tasks.view import TIMEOUT_ERROR
 from asya.testing.services.functions import ACCOUNT
@@ -329,7 +334,7 @@ class Workload:
         return envelope | {"payload": None, "headers": envelope.get("headers", {}) | {"x-asya-payload-ref": reference}}
 
     def _send_text(self, actor: str, text: str) -> None:
-        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by=self.producer)
+        self.cloud.queues.send(self.cloud.queue(actor), _sealed(text), sender=None, by=self.producer)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -359,3 +364,32 @@ class Workload:
 
     def _now(self) -> Any:
         return self.cloud.simulation.scheduler.now
+
+
+def _sealed(text: str) -> str:
+    """Give a message with a state the key of its task, as the functions of the mesh do for which the producers stand.
+
+    A readable message without a status gets its key where it enters. A text that no function of the mesh writes stays as it is.
+    """
+    try:
+        message = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(message, dict) or json.dumps(message) != text or not isinstance(message.get("id"), str):
+        return text
+    given = message.get("headers") or {}
+    if not isinstance(given, dict) or _starts_task(text):
+        return text
+    plain = Envelope(
+        id=message["id"], parent_id=message.get("parent_id") or None, route=Route((), "", ()), payload=NULL
+    )
+    with_generation = plain.with_headers({GENERATION: given.get(GENERATION)})
+    key = json.loads(bytes(sealed(with_generation, bytes(SECRET_BYTES)).headers[KEY]))
+    return json.dumps({**message, "headers": {**given, KEY: key}})
+
+
+def _starts_task(text: str) -> bool:
+    try:
+        return read_envelope(text.encode("utf-8", "surrogatepass")).status is None
+    except ParseError:
+        return False

@@ -31,7 +31,7 @@ from tests.doubles.command_line import Outcome, asya
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, done_result, failed_result, heavy_world
 from tests.doubles.operated_mesh import START, operated_mesh
-from tests.doubles.senders import list_roles
+from tests.doubles.senders import know_secrets, list_roles
 from tests.unit.asya_cli.job.conftest import Operator, end_run
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def output_pages() -> Pages:
                 _note(pages, folder, line, asya(*line, text=text))
         with pytest.MonkeyPatch.context() as patch, heavy_world(patch) as world:
             list_roles(patch)
+            know_secrets(patch)
             patch.setattr(mesh_runs.MeshRuns, "bucket", BUCKET)
             patch.setattr("asya.client.connection.read_local", lambda _: Operator(world))
             start_run(world, "order-1", "order-2")

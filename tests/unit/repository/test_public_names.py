@@ -264,7 +264,7 @@ def test_3_headers_have_these_names() -> None:
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
-        *("x-asya-hook", "x-asya-replay-of", "x-asya-set-repeat", "x-asya-generation"),
+        *("x-asya-hook", "x-asya-replay-of", "x-asya-set-repeat", "x-asya-generation", "x-asya-key"),
         *("x-asya-circuit-open-since", "x-asya-mesh-version", "x-asya-wait"),
         *("traceparent", "tracestate", "x-asya-"),
     }

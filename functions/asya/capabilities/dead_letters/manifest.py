@@ -6,7 +6,7 @@ from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
 from asya.protocol.keys import DEAD_LETTERS_PREFIX
 from asya.protocol.table_keys import LETTER_PREFIX, REPORTED_PREFIX
-from asya.sidecar.needs import CLAIMS, ENDS, JUDGES_SENDERS, REPORTS
+from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, ENDS, JUDGES_SENDERS, REPORTS
 from asya.stores import Prefix
 
 FUNCTIONS = (
@@ -32,6 +32,7 @@ FUNCTIONS = (
             # The claims themselves it can neither read nor overwrite.
             Items(table="sink", calls=("BatchGetItem", "PutItem"), keys=(f"{REPORTED_PREFIX}*", f"{LETTER_PREFIX}*")),
             *JUDGES_SENDERS,
+            CHECKS_KEYS,
         ),
     ),
 )

@@ -17,7 +17,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import slice_header
 from asya.tasks.view import TaskView
 
-_GENERATION_AND_POSITION = re.compile(r"(\d+)/(\d+)\.json")
+_GENERATION_AND_POSITION = re.compile(r"(\d+)/(\d+)(?:-[0-9a-f]+)?\.json")
 # So often a replay of one origin may fail and be called again, before one of those tasks must be replayed itself.
 _REPETITIONS = 100
 

@@ -7,7 +7,7 @@ from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, s
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
-from asya.sidecar.needs import BUFFERS_FRAMES, CLAIMS, ENDS, SIDECAR
+from asya.sidecar.needs import BUFFERS_FRAMES, CHECKS_KEYS, CLAIMS, ENDS, SIDECAR
 from asya.stores import Index, Prefix, Table
 
 FUNCTIONS = (
@@ -22,6 +22,7 @@ FUNCTIONS = (
         # It stores slices, claims their ends, and sends the merged envelope along the origin's route.
         needs=(
             *SIDECAR,
+            CHECKS_KEYS,
             ENDS,
             sends(Group.TARGETS),
             Payloads(),

@@ -8,7 +8,7 @@ SLICE = Statement(
     name="slice",
     text="add a slice to a set",
     by=CONTINUED_BY,
-    shown={Speaker.CODE: Proof.NOTHING},
+    shown={Speaker.CODE: Proof.KEY},
 )
 # Not the actor itself: a message that waits until it is due comes back from there, whoever has sent it.
 REPEAT = Statement(name="repeat", text="repeat a fan-out", by=(names.GATEWAY_API,))

@@ -12,7 +12,7 @@ from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX, WAITS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import WAITING_INDEX
-from asya.sidecar.needs import CLAIMS, ENDS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, ENDS, GIVES_KEYS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
 from asya.stores import Prefix
 
 _ITSELF = (OWN, names.SINK, names.SUMP)
@@ -31,6 +31,7 @@ FUNCTIONS = (
         # to itself.
         needs=(
             *SIDECAR,
+            CHECKS_KEYS,
             ENDS,
             sends(*_ITSELF),
             Payloads(to=_ITSELF),
@@ -56,6 +57,7 @@ FUNCTIONS = (
         # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
         needs=(
             *SIDECAR,
+            CHECKS_KEYS,
             ENDS,
             sends(*_HELD, when=holds_retries),
             sends(Group.TARGETS, when=waits_on_routes),
@@ -75,6 +77,7 @@ FUNCTIONS = (
         # It sends a paused envelope along its route and writes a tombstone.
         needs=(
             *REPORTER,
+            CHECKS_KEYS,
             sends(Group.TARGETS),
             *READS_OWN_PAYLOADS,
             Payloads(),
@@ -99,6 +102,7 @@ FUNCTIONS = (
             Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,)),
             Items(table="tasks", calls=("BatchGetItem", "PutItem", "Query")),
             sends(Group.EVERY_ACTOR),
+            GIVES_KEYS,
             reads(f"{PAUSES_PREFIX}*"),
             reads_and_writes(f"{WAITS_PREFIX}*"),
             writes(f"{INBOX_PREFIX}*"),

@@ -8,7 +8,7 @@ from asya.senders.statements import Proof, Speaker, Statement
 
 PAUSE = (
     START,
-    replace(CONTINUE, name="pause", text="pause a task", shown={Speaker.CODE: Proof.NOTHING}),
+    replace(CONTINUE, name="pause", text="pause a task", shown={Speaker.CODE: Proof.KEY}),
 )
 WAIT = (*PAUSE, RETRY)
 RELEASE = Statement(

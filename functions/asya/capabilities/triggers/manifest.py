@@ -12,7 +12,7 @@ from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import CHILDREN_INDEX, WEBHOOK_ATTRIBUTES
-from asya.sidecar.needs import CLAIMS, GIVES_UP, READS_CLAIMS, READS_ROLES
+from asya.sidecar.needs import CLAIMS, GIVES_KEYS, GIVES_UP, READS_CLAIMS, READS_ROLES
 from asya.tasks.starts.idempotency import STARTERS
 
 
@@ -55,6 +55,7 @@ FUNCTIONS = (
             uses("tasks"),
             sends(Group.STARTED),
             GIVES_UP,
+            GIVES_KEYS,
             writes(f"{INBOX_PREFIX}{EACH}/*", each=Group.STARTED),
             reads(f"{INBOX_PREFIX}{names.TRIGGERS}/*", when=with_webhooks),
             READS_ROLES,

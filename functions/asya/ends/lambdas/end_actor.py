@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.ends import ending
 from asya.function.aws.receipt import Receipt
-from asya.function.hop import Delivery
+from asya.function.hop import Arrival, Delivery
 from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.light.envelope_view import envelope_view
 from asya.protocol import names, states
@@ -48,11 +48,11 @@ class EndActor:
     def _handle(self, record: Record) -> list[Receipt]:
         moment = self.services.now()
         try:
-            received = record.arrival.envelope()
+            received = self._received(record.arrival)
             envelope = self.services.claim_check.redeem(received)
             payload = self._payload(envelope)
         except ParseError as error:
-            diversion = arrival.parse_failure(record.arrival, error, now=moment)
+            diversion = arrival.parse_failure(record.arrival, error, now=moment, with_key=self.services.keys.enter)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
         failure = self._call(envelope, payload)
         ended = ending.with_end_status(
@@ -63,6 +63,20 @@ class EndActor:
             return self._failed(received, record, *failure)
         self.services.telemetry.count("Processed", by=("outcome", states.SUCCEEDED))
         return [self.services.outbox.send(Delivery(names.SINK, encode(ended), "sink"))]
+
+    def _received(self, arrival: Arrival) -> Envelope:
+        """The envelope of a message, with the key of the task that it starts.
+
+        Raises:
+            ParseError: the message is not a valid envelope, or its sender may not start a task under its id.
+            ClientError, BotoCoreError: the table cannot be read or written.
+        """
+        envelope = arrival.envelope()
+        if envelope.status is not None or arrival.is_new:
+            return envelope
+        if (refusal := self.services.admission.refusal(envelope, arrival)) is not None:
+            raise refusal
+        return self.services.keys.enter(envelope, arrival.message_id)
 
     def _call(self, envelope: Envelope, payload: object) -> tuple[Reason, ErrorInfo] | None:
         """Call the handler; returns why it failed."""

@@ -15,6 +15,7 @@ from asya.protocol.keys import INBOX_PREFIX
 if TYPE_CHECKING:
     from asya.function.aws.claim_check import ClaimCheck
     from asya.function.aws.submission_sender import SubmissionSender
+    from asya.function.hop import Delivery
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,16 @@ class Function:
 
         return ClaimCheck(clients.s3(), self.settings.bucket, prefix=INBOX_PREFIX)
 
-    def submissions(self, *, diverts: bool = False) -> "SubmissionSender":
+    def submissions(self, seal: Callable[["Delivery"], "Delivery"], *, diverts: bool = False) -> "SubmissionSender":
         """Build the sender of first messages, and of released ones.
 
         Args:
+            seal: gives a delivery the key of its envelope.
             diverts: whether an envelope that is too large without its payload goes to x-sump instead.
         """
         from asya.function.aws.submission_sender import SubmissionSender
 
-        return SubmissionSender(clients.sqs(), self.settings.queue_url, self.inbox.offload, diverts=diverts)
+        def prepared(delivery: "Delivery") -> "Delivery":
+            return self.inbox.offload(seal(delivery))
+
+        return SubmissionSender(clients.sqs(), self.settings.queue_url, prepared, diverts=diverts)

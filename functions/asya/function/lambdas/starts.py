@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from asya.function.aws.failed_messages import FailedMessages, StartMarks, is_marked, starts_of
 from asya.function.aws.outages import ServiceHealth, ServiceOffError
 from asya.function.aws.telemetry import Telemetry
-from asya.function.hop import Arrival, given_up_body, may_be_sent
+from asya.function.hop import Arrival, may_be_sent
 
 if TYPE_CHECKING:
     from asya.function.lambdas.batch import Record
@@ -26,6 +26,7 @@ class Starts(msgspec.Struct, frozen=True):
     Attributes:
         limit: the starts of a message (`max_receives`), the first included.
         epoch_seconds: the current time, in seconds since 1970.
+        given_up: returns the body of a message that is given up.
         note_sender: notes who has sent a message that is given up, by its body: SQS may move it back.
     """
 
@@ -37,6 +38,7 @@ class Starts(msgspec.Struct, frozen=True):
     telemetry: Telemetry
     epoch_seconds: Callable[[], float]
     note_sender: Callable[[bytes, str], None]
+    given_up: Callable[[Arrival], bytes]
     _kept: list[Arrival] = field(default_factory=list)
 
     @property
@@ -84,7 +86,7 @@ class Starts(msgspec.Struct, frozen=True):
             self._kept.pop()
 
     def _give_up(self, record: "Record") -> None:
-        body = given_up_body(record.arrival, self.actor)
+        body = self.given_up(record.arrival)
         # The body is the admitted one, so the notes of the message as it came do not hold for it.
         self.note_sender(body, record.arrival.sender)
         starts = "the only start" if self.are_single else f"{self.limit} starts"

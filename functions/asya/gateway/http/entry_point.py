@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from asya.api_call import ApiCall
@@ -20,6 +21,7 @@ from asya.protocol.api_errors import ApiError
 
 if TYPE_CHECKING:
     from asya.capabilities.operations.aws.logs import LoggedLines
+    from asya.senders.task_keys import EntryKeys, MeshKeys
 
 
 def routes_of(
@@ -90,6 +92,14 @@ class HttpServices(Function):
     lines: LoggedLines | None = None
     on_lambda: bool = True
     read_secret: Callable[[str], str] | None = None
+
+    @cached_property
+    def keys(self) -> EntryKeys | MeshKeys:
+        """Gives keys to what leaves."""
+        # Imported for the functions that send envelopes.
+        from asya.senders.lambdas.wiring import build_keys
+
+        return build_keys(self)
 
 
 class HttpEntryPoint:

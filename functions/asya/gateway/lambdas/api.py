@@ -19,7 +19,6 @@ from asya.function.aws.outage_notes import OutageNotes
 from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.aws.table import Table
 from asya.function.aws.token_keys import TokenKeys
-from asya.function.hop import Delivery
 from asya.function.spans import submission_span
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.long_poll_permits import LongPollPermits
@@ -88,7 +87,7 @@ class ApiParts:
         self.lists = build_lists(stored)
         self.failures = Failures(self.lists)
         self.claim_check = own.inbox
-        self.sender = SubmissionSender(clients.sqs(), settings.queue_url, _as_it_is)
+        self.sender = SubmissionSender(clients.sqs(), settings.queue_url, own.keys.seal)
         self.starter = self._starter()
         self.starts = ReplayStarts(self.tasks, self.starter)
         self.sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, settings.table.sink)
@@ -96,9 +95,9 @@ class ApiParts:
         self.set_replays: SetReplays | None = self._set_replays()
         self.payloads = KeptPayloads(clients.s3(), settings.bucket, settings.results_uri, own.inbox)
         self.outages = OutageNotes(self._client, settings.table_name("sink"))
-        self.admission = build_admission(own)
-        self.cancels = CancelRoutes(build_task_cancels(own, stored), self.access)
-        self.resumes = ResumeRoutes(self.mesh, self.tasks, self.access, build_releases(own, self.tasks))
+        self.admission = build_admission(own, own.keys)
+        self.cancels = CancelRoutes(build_task_cancels(own, stored, own.keys.seal), self.access)
+        self.resumes = ResumeRoutes(self.mesh, self.tasks, self.access, build_releases(own, self.tasks, own.keys.seal))
         permits = LongPollPermits(Table(self._client, self._table), self.mesh.gateway, own.environment, self.warn)
         self.calls = ToolCalls(self.mesh, self.tasks, self.starter, permits, own.environment, own.new_id)
         self.tools = ToolTasks(self.calls, self.cancels, self.resumes, self.access, self.origins, self.warn)
@@ -127,7 +126,7 @@ class ApiParts:
         return TaskStarter(
             tasks=self.tasks,
             keys=IdempotencyKeys(self._client, self._table, self.mesh.retention.tasks, names.GATEWAY_API),
-            sender=self._own.submissions(),
+            sender=self._own.submissions(self._own.keys.seal),
             warn=self.warn,
             trace=partial(_trace, self._own),
         )
@@ -159,11 +158,6 @@ def build_api(own: HttpServices) -> tuple[HttpRoute, ...]:
         build_a2a(own, parts.tools, parts.lists),
     )
     return routes_of(names.GATEWAY_API, own.settings, handlers, parts.handler)
-
-
-def _as_it_is(delivery: Delivery) -> Delivery:
-    """Offload nothing."""
-    return delivery
 
 
 def _trace(own: HttpServices, first: FirstMessage, started_at: datetime) -> None:

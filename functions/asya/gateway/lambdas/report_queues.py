@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
@@ -24,12 +24,14 @@ from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
 from asya.gateway.ends_delay import LATE_AGE, LATE_WINDOW
 from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
 from asya.protocol import names
-from asya.protocol.events import Report
+from asya.protocol.events import Report, TaskEvent
 from asya.protocol.exact_json import encode_json
+from asya.protocol.task_key import Subject
 from asya.protocol.times import format_time
 from asya.senders.aws.role_list import RoleList
 from asya.senders.roles import role_id_of
 from asya.senders.statements import UNLISTED
+from asya.senders.task_keys import EntryKeys, runs_code
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.sweep_marks import EndsMarks, MarkKind
 from asya.tasks.aws.task_store import TaskStoreError
@@ -267,6 +269,7 @@ class ReportQueues:
             now=self.services.now(),
             allowed_hosts=self.services.allowed_hosts,
             own_gateway=settings.gateway_url,
+            check_key=self._key_check(function),
         )
 
         def keep(refusals: Sequence[Refusal]) -> None:
@@ -287,6 +290,20 @@ class ReportQueues:
         if message.refused or message.problem is not None:
             self._keep_refused(queue, record, sender, message)
         return receipts
+
+    def _key_check(self, function: str | None) -> Callable[[Report], None]:
+        """The check whether a sender holds the task of a report; a function without code of users has checked it."""
+        keys = self.services.keys
+        is_known = function not in (None, UNLISTED)
+        if isinstance(keys, EntryKeys) or not is_known or not runs_code(self.services.settings.table, function or ""):
+            return lambda _: None
+
+        def check(report: Report) -> None:
+            raw = report.key if isinstance(report.key, Raw) else None
+            parent_id = report.parent_id if isinstance(report, TaskEvent) else UNSET
+            keys.check_subject(raw, Subject(report.id, report.generation, parent_id))
+
+        return check
 
     def _reporter(self, sender: _Sender) -> tuple[str, str | None]:
         """The `SenderId` of the reporter and the function of its role; the gateway names the first sender of a dead letter.

@@ -103,7 +103,7 @@ class Sidecar(msgspec.Struct, frozen=True):
 
         If the sends of the first copy fail, its message stays on the queue. So the second one may go.
         """
-        runs_here = any(other.attempt_key == hop.attempt_key for other in hops.values())
+        runs_here = any(other.copy_key == hop.copy_key for other in hops.values())
         return runs_here or self.services.completed_hops.is_completed(hop)
 
     def _mark_completed(self, hop: Hop | None) -> None:

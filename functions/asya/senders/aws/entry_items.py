@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from asya.function.aws.table import Table, put, update
-from asya.function.aws.table_items import Key
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.table_keys import LETTER_PREFIX, OWNER_PREFIX, own_letters
 from asya.senders.roles import KEEP_FORMER
 
@@ -62,11 +62,12 @@ class OwnerClaims:
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = Table(dynamodb, table)
 
-    def claim(self, envelope_id: str, owner: str, until: datetime | None) -> bool:
+    def claim(self, envelope_id: str, owner: str, until: datetime | None, entered_at: str) -> bool:
         """Take an id for an owner; a repetition by the same owner takes it for longer, and never for less long.
 
         Args:
             until: the end of the claim; None for ever.
+            entered_at: the actor at which the owner's message has entered.
 
         Returns:
             Whether the owner has the id; False if it belongs to another one.
@@ -74,7 +75,29 @@ class OwnerClaims:
         Raises:
             ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
         """
-        return self._take(Key(OWNER_PREFIX + envelope_id, "owner"), owner, until)
+        key = Key(OWNER_PREFIX + envelope_id, "owner")
+        present = self._take(key, owner, until, frozenset({entered_at}))
+        if present is None or present.text("owner") != owner:
+            return present is None
+        if entered_at not in present.texts("entered_at"):
+            self._table.write(update(key, "ADD entered_at :actors", actors=frozenset({entered_at})))
+        return True
+
+    def has_entered_at(self, envelope_id: str, actor: str) -> bool:
+        """Whether the owner's message has entered at an actor.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
+        """
+        return actor in self._table.get(Key(OWNER_PREFIX + envelope_id, "owner")).texts("entered_at")
+
+    def numbered_claimant(self, envelope_id: str) -> str | None:
+        """Who has the numbered ids of an id; None if nobody has claimed them.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
+        """
+        return self._table.get(Key(OWNER_PREFIX + envelope_id, "children")).text("owner", None)
 
     def claim_numbered(self, envelope_id: str, claimant: str, until: datetime | None) -> bool:
         """Take the numbered ids of an id, `{id}-1` and so on, as `claim` takes an id.
@@ -82,15 +105,22 @@ class OwnerClaims:
         Raises:
             ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
         """
-        return self._take(Key(OWNER_PREFIX + envelope_id, "children"), claimant, until)
+        present = self._take(Key(OWNER_PREFIX + envelope_id, "children"), claimant, until)
+        return present is None or present.text("owner") == claimant
 
-    def _take(self, key: Key, owner: str, until: datetime | None) -> bool:
+    def _take(
+        self, key: Key, owner: str, until: datetime | None, entered_at: frozenset[str] = frozenset()
+    ) -> Item | None:
+        """Write a claim; the present item if it is another owner's, or lasts for as long; None if it is written."""
+        added = " ADD entered_at :actors" if entered_at else ""
+        values: dict[str, Value] = {"actors": entered_at} if entered_at else {}
         if until is None:
-            claim, is_shorter = update(key, "SET #owner = :owner REMOVE expires_at"), ""
+            claim, is_shorter = update(key, f"SET #owner = :owner REMOVE expires_at{added}", **values), ""
         else:
             # An item without an end fails this too, so it keeps none.
             is_shorter = " AND expires_at < :until"
-            claim = update(key, "SET #owner = :owner, expires_at = :until", until=int(until.timestamp()))
+            values |= {"until": int(until.timestamp())}
+            claim = update(key, f"SET #owner = :owner, expires_at = :until{added}", **values)
         condition = f"attribute_not_exists(#owner) OR (#owner = :owner{is_shorter})"
         written = self._table.write(claim.only_if(condition, owner=owner), shows_present=True)
-        return bool(written) or written.item.text("owner") == owner
+        return None if written else written.item

@@ -13,14 +13,19 @@ from asya.capabilities.legacy import child_ids
 from asya.function.hop import Arrival
 from asya.function.lambdas.batch import Record
 from asya.function.nack import ServiceError
-from asya.protocol import names
+from asya.protocol import ids, names
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
+from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.slices import decode_message
+from asya.protocol.task_key import WrongKeyError
 from asya.senders import entry
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
+from asya.senders.aws.key_items import MissingSecretError
 from asya.senders.aws.role_list import RoleList
 from asya.senders.statements import UNLISTED, Proof, Statement, problem, proof_of
+from asya.senders.task_keys import EntryKeys, MeshKeys, runs_code, unsealed
 
 _END_QUEUES = (names.SINK, names.SUMP)
 
@@ -30,6 +35,7 @@ class Admission(msgspec.Struct, frozen=True):
 
     Attributes:
         actor: the actor of this function.
+        keys: check what a role with code of users sends, or give keys to what enters here.
         each: applies a function to many messages, at the same time where the process may have threads.
     """
 
@@ -38,6 +44,7 @@ class Admission(msgspec.Struct, frozen=True):
     roles: RoleList
     owners: OwnerClaims
     letters: LetterSenders
+    keys: EntryKeys | MeshKeys
     now: Callable[[], datetime]
     each: Callable[[Callable[[Record], Record], Iterable[Record]], Iterable[Record]] = map
 
@@ -56,7 +63,10 @@ class Admission(msgspec.Struct, frozen=True):
                 try:
                     if not self.has_role(record.arrival):
                         outside.append(record)
-                except (ClientError, BotoCoreError) as error:
+                    else:
+                        arrival = self._of_role(record.arrival, self.actor)
+                        admitted[record.message_id] = replace(record, arrival=arrival)
+                except (ClientError, BotoCoreError, MissingSecretError) as error:
                     unknown = _unjudged(error)
             if unknown is not None:
                 admitted[record.message_id] = replace(record, problem=unknown)
@@ -87,24 +97,89 @@ class Admission(msgspec.Struct, frozen=True):
             ClientError, BotoCoreError: the table cannot be read or written.
         """
         if self.has_role(arrival):
-            return arrival
+            return self._judged(arrival, actor)
         # SQS's own redrive makes its caller the sender. A bare message is looked up only if its id is somebody else's.
         moved = self._first_sent(arrival, actor) if actor in _END_QUEUES or _bears_state(arrival) else None
         if moved is None:
             judged = self._entered(arrival, actor)
             if judged.refusal is None or (moved := self._first_sent(arrival, actor)) is None:
                 return judged
-        return moved if self.has_role(moved) else self._entered(moved, actor)
+        return self._judged(moved, actor) if self.has_role(moved) else self._entered(moved, actor)
 
-    def refusal(self, envelope: Envelope, owner: str) -> ParseError | None:
+    def _judged(self, arrival: Arrival, actor: str) -> Arrival:
+        """The message of a role of the mesh as it may count, for a function that has not its queue.
+
+        Nobody has claimed the id of a task that code of users has started, and that has not begun.
+        """
+        judged = self._of_role(arrival, actor)
+        if (
+            judged.refusal is None
+            and self._is_of_code(arrival)
+            and (start := self._start_in(judged, actor)) is not None
+        ):
+            refusal = self.refusal(start, arrival)
+            return judged if refusal is None else structs.replace(judged, is_new=True, refusal=refusal)
+        return judged
+
+    def _of_role(self, arrival: Arrival, actor: str) -> Arrival:
+        """The message of a role of the mesh without its key, or as refused if the code of users may not have sent it.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        if isinstance(self.keys, EntryKeys):
+            return arrival  # code of users reads no key
+        is_code = self._is_of_code(arrival)
+        if not is_code and KEY.encode() not in arrival.body:
+            return arrival
+        try:
+            envelope = arrival.envelope()
+        except ParseError as error:
+            return self._unreadable(arrival, error, actor) if is_code else arrival
+        plain = unsealed(arrival, envelope)
+        if is_code and self._start_in(arrival, actor) is None:
+            try:
+                self.keys.check(envelope)
+            except WrongKeyError as error:
+                function = self.function_of(arrival)
+                return entry.refuse(plain, f"{function} may not speak for the task {envelope.id!r}: {error}")
+        return plain
+
+    def _unreadable(self, arrival: Arrival, error: ParseError, actor: str) -> Arrival:
+        """What code of users has sent and is no envelope; it may be about a set."""
+        spec = self.mesh.actors.get(actor)
+        if spec is not None and spec.kind == "fan_in" and decode_message(arrival.body) is not None:
+            return arrival
+        # Its id may be that of a task that its sender does not hold.
+        error.envelope_id = None
+        return structs.replace(arrival, is_new=True, refusal=error)
+
+    def _is_of_code(self, arrival: Arrival) -> bool:
+        """Whether a role of the mesh with code of users has sent the message; not while the list of roles is incomplete."""
+        function = self.function_of(arrival)
+        return function is not None and runs_code(self.mesh, function)
+
+    def _start_in(self, arrival: Arrival, actor: str) -> Envelope | None:
+        """The envelope with which code of users starts a task: one without a status and a key, under an id that it may claim."""
+        try:
+            envelope = arrival.envelope()
+        except ParseError:
+            return None
+        has_own_id = not ids.is_reserved(envelope.id) or envelope.id == ids.id_of_message(arrival.message_id)
+        is_start = envelope.status is None and KEY not in envelope.headers and has_own_id
+        return envelope if is_start and actor not in _END_QUEUES else None
+
+    def refusal(self, envelope: Envelope, arrival: Arrival) -> ParseError | None:
         """Why a role of the mesh may not start a task under the id of an envelope; None if the id is claimed now.
-
-        The code of an actor may derive ids as the mesh does, for slices that it sends itself.
 
         Raises:
             ClientError, BotoCoreError: the table cannot be written.
         """
-        return None if self._claim(envelope, owner) else ParseError(entry.TAKEN_ID)
+        if isinstance(self.keys, EntryKeys) and KEY in envelope.headers:
+            return None  # it is of a task that has begun, and whoever checks its key says so
+        if envelope.id == ids.id_of_message(arrival.message_id):
+            return None  # a legacy message without an id
+        return entry.refusal_of(envelope, lambda new: self._claim(new, arrival.sender))
 
     def has_role(self, arrival: Arrival) -> bool:
         """Whether a role of the mesh has sent the message.
@@ -227,12 +302,12 @@ class Admission(msgspec.Struct, frozen=True):
     def _entered(self, arrival: Arrival, actor: str) -> Arrival:
         if actor in _END_QUEUES:
             return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
-        return entry.enter(arrival, lambda envelope: self._claim(envelope, arrival.sender))
+        return entry.enter(arrival, lambda envelope: self._claim(envelope, arrival.sender), self.keys.enter)
 
     def _admitted(self, record: Record) -> Record:
         try:
             arrival = self.judge(record.arrival, self.actor)
-        except (ClientError, BotoCoreError) as error:
+        except (ClientError, BotoCoreError, MissingSecretError) as error:
             return replace(record, problem=_unjudged(error))
         except Exception as error:  # noqa: BLE001 - no message may hold up the rest of the batch
             return replace(record, problem=error)
@@ -251,7 +326,7 @@ class Admission(msgspec.Struct, frozen=True):
         parent = child_ids.numbered_of(envelope.id) if self._numbers_children else None
         if parent is not None and not self.owners.claim_numbered(parent, child_ids.SENDERS, until):
             return False
-        return self.owners.claim(envelope.id, owner, until)
+        return self.owners.claim(envelope.id, owner, until, self.actor)
 
     def _end_of_claim(self, envelope: Envelope) -> datetime | None:
         return entry.end_of_claim(envelope, self.now(), self.mesh.retention)

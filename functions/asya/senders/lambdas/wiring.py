@@ -10,15 +10,19 @@ from typing import Any
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.capabilities.legacy import child_ids
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings, load_settings
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.function import Function
+from asya.protocol.task_key import SECRET_BYTES
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
+from asya.senders.aws.key_items import KeyItems
 from asya.senders.aws.resource_answer import send_answer
 from asya.senders.aws.role_list import RoleItems, RoleList
 from asya.senders.lambdas.admission import Admission
 from asya.senders.roles import ListChange, ListRequest, list_change, read_request
+from asya.senders.task_keys import EntryKeys, MeshKeys, runs_code
 
 _TRIES = 8
 _PAUSE_SECONDS = 5.0
@@ -28,14 +32,18 @@ class RoleListing(msgspec.Struct, frozen=True):
     """The function behind the custom resource of each stack with roles.
 
     Attributes:
+        keys: the secrets of the mesh, which are written before the functions exist that read them.
         answer: tells CloudFormation how a request ended.
+        new_secret: returns so many random bytes.
     """
 
     items: RoleItems
+    keys: KeyItems
     telemetry: Telemetry
     answer: Callable[[ListRequest, str, str | None], None]
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
+    new_secret: Callable[[int], bytes] = os.urandom
 
     def process(self, event: Mapping[str, Any]) -> None:
         """Change the list as a request of CloudFormation asks, and answer it. A failure fails the deployment at once.
@@ -58,6 +66,7 @@ class RoleListing(msgspec.Struct, frozen=True):
         """Write a change. The permissions of a role that was made just now take effect within seconds."""
         for is_last in (*[False] * _TRIES, True):
             try:
+                self.keys.write(self.new_secret(SECRET_BYTES), change.listed.values())
                 self.items.write(change, self.now())
             except ClientError as error:
                 if is_last or error.response["Error"]["Code"] != "AccessDeniedException":
@@ -68,6 +77,7 @@ class RoleListing(msgspec.Struct, frozen=True):
 
 
 _CLAIMS = 10  # a batch of messages
+_MOST_KNOWN = 10_000  # raw tasks
 
 
 def build_role_list(own: Function) -> RoleList:
@@ -75,7 +85,39 @@ def build_role_list(own: Function) -> RoleList:
     return RoleList(_items(own.settings), own.now)
 
 
-def build_admission(own: Function) -> Admission:
+def build_keys(own: Function) -> EntryKeys | MeshKeys:
+    """Build what checks and gives keys in a process; it reads its secret once, when it needs it."""
+    settings, actor = own.settings, own.settings.actor
+    dynamodb, table = clients.dynamodb(), settings.table_name("sink")
+    items, owners = KeyItems(dynamodb, table), OwnerClaims(dynamodb, table)
+    if runs_code(settings.table, actor):
+        return EntryKeys(actor, cache(lambda: items.secret(actor)))
+    return MeshKeys(
+        cache(items.secret),
+        _remembered(owners.has_entered_at),
+        lambda parent_id: owners.numbered_claimant(parent_id) not in (None, child_ids.SENDERS),
+    )
+
+
+def _remembered(ask: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+    """The answers of a table, of which a process remembers each yes: a task has many reports."""
+    known: set[tuple[str, str]] = set()
+
+    def answer(envelope_id: str, actor: str) -> bool:
+        pair = (envelope_id, actor)
+        if pair in known:
+            return True
+        if not ask(envelope_id, actor):
+            return False
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known.add(pair)
+        return True
+
+    return answer
+
+
+def build_admission(own: Function, keys: EntryKeys | MeshKeys) -> Admission:
     """Build the admission of messages to the queues of a process."""
     settings = own.settings
     table, dynamodb = settings.table_name("sink"), clients.dynamodb()
@@ -85,6 +127,7 @@ def build_admission(own: Function) -> Admission:
         roles=build_role_list(own),
         owners=OwnerClaims(dynamodb, table),
         letters=LetterSenders(dynamodb, table),
+        keys=keys,
         now=own.now,
         each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if own.environment.is_threaded else map,
     )
@@ -94,7 +137,8 @@ def build_role_listing(
     own: Function, answer: Callable[[ListRequest, str, str | None], None] = send_answer
 ) -> RoleListing:
     """Build the function that lists the roles of a stack."""
-    return RoleListing(_items(own.settings), own.telemetry, answer, own.now, own.environment.sleep)
+    keys = KeyItems(clients.dynamodb(), own.settings.table_name("sink"))
+    return RoleListing(_items(own.settings), keys, own.telemetry, answer, own.now, own.environment.sleep)
 
 
 def _items(settings: Settings) -> RoleItems:

@@ -15,6 +15,7 @@ from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.keys import INPUTS_PREFIX, buffered_prefix, hop_key
 from asya.protocol.table_keys import own_hops
+from asya.protocol.task_key import fingerprint, without_key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class CompletedHops:
-    """The table `asya-{namespace}-hops`: pk = actor and envelope id, sk = generation, position and attempt.
+    """The table `asya-{namespace}-hops`: pk = actor and envelope id, sk = generation, position, attempt and key.
 
-    The actor leads, so that the role of each may write its own marks alone. The next attempt of a retried hop runs; a
-    redelivery of a completed attempt does not.
+    The key is the fingerprint of the task's key. The actor leads, so that the role of each may write its own marks alone. The
+    next attempt of a retried hop runs; a redelivery of a completed attempt does not.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
@@ -50,8 +51,8 @@ class CompletedHops:
 
 
 def _key(hop: Hop) -> Key:
-    envelope_id, generation, position, attempt = hop.attempt_key
-    return Key(f"{own_hops(hop.actor)}{envelope_id}", f"{generation:04d}#{position:06d}#{attempt:06d}")
+    envelope_id, generation, position, attempt, key = hop.copy_key
+    return Key(f"{own_hops(hop.actor)}{envelope_id}", f"{generation:04d}#{position:06d}#{attempt:06d}#{key}")
 
 
 class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,9 +76,10 @@ _decoder = msgspec.json.Decoder(list[_StoredFrame])
 
 
 class FrameBuffer:
-    """One object per hop in the mesh's own bucket: `buffered/{actor}/{id}/{generation}/{position}.json`.
+    """One object per hop in the mesh's own bucket: `buffered/{actor}/{id}/{generation}/{position}-{key}.json`.
 
-    An object holds the complete list of frames and is written once; all later runs use the first list.
+    An object holds the complete list of frames and is written once; all later runs use the first list. The key is the
+    fingerprint of the task's key. A function without code of users writes `{position}.json`, because it has checked the key.
 
     Args:
         actor: the actor of this function, which alone writes its frames. The fan-in actors read those of all actors.
@@ -92,17 +94,26 @@ class FrameBuffer:
         """Read the frames that an earlier run of this hop has stored; None if there are none.
 
         Args:
-            actor: the actor of the hop; by default that of this function.
+            actor: the actor of the hop, if that is not this function. Its frames count if they were kept for one key alone:
+                whoever may send to the actor may forge an envelope of this id.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be read.
         """
+        key = hop_key(buffered_prefix(actor or self._actor), envelope, fingerprint(envelope))
         try:
-            return self._read(hop_key(buffered_prefix(actor or self._actor), envelope))
+            return self._read(key)
         except ClientError as error:
             if not is_missing(error):
                 raise
-        return None
+        others = self._with_keys(key) if actor is not None else []
+        return self._read(others[0]) if len(others) == 1 else None
+
+    def _with_keys(self, key: str) -> list[str]:
+        """The lists of a hop that were kept for envelopes with a key."""
+        prefix = f"{key.removesuffix('.json')}-"
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
+        return [item["Key"] for page in pages for item in page.get("Contents", [])]
 
     def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
         """Store the frames of this hop; returns the stored ones, which an earlier run may have written.
@@ -112,7 +123,7 @@ class FrameBuffer:
         """
         new_frames = list(frames)
         body = msgspec.json.encode([_stored(frame) for frame in new_frames])
-        key = hop_key(buffered_prefix(self._actor), envelope)
+        key = hop_key(buffered_prefix(self._actor), envelope, fingerprint(envelope))
         if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body):
             return new_frames
         return self._read(key)
@@ -160,6 +171,6 @@ class InputArchive:
         self._s3.put_object(
             Bucket=self._bucket,
             Key=hop_key(INPUTS_PREFIX, envelope),
-            Body=encode(envelope),
+            Body=encode(without_key(envelope)),
             ContentType="application/json",
         )

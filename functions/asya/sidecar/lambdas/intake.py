@@ -244,8 +244,9 @@ def _receive(services: Services, record: Record) -> Hop | Diversion:
         actor=settings.actor,
         mesh=settings.table,
         now=services.now(),
-        refusal=lambda envelope: services.admission.refusal(envelope, came.sender),
+        refusal=lambda envelope: services.admission.refusal(envelope, came),
         forbidden=lambda hop: _forbidden(services, hop),
+        with_key=services.keys.enter,
     )
 
 

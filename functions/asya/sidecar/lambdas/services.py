@@ -18,6 +18,7 @@ from asya.function.aws.outages import Outage, ServiceHealth
 from asya.function.aws.outbox import Outbox
 from asya.function.aws.settings import load_settings
 from asya.function.aws.telemetry import Telemetry
+from asya.function.hop import Arrival, Delivery, given_up_body
 from asya.function.lambdas.batch import BatchProcessor
 from asya.function.lambdas.function import Function
 from asya.function.lambdas.starts import Starts
@@ -25,7 +26,8 @@ from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
 from asya.senders.lambdas.admission import Admission
-from asya.senders.lambdas.wiring import build_admission
+from asya.senders.lambdas.wiring import build_admission, build_keys
+from asya.senders.task_keys import EntryKeys, MeshKeys
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.hop_records import CompletedHops, FrameBuffer, InputArchive
 from asya.sidecar.secret_errors import SecretError
@@ -70,7 +72,12 @@ class Services(Function):
     @cached_property
     def admission(self) -> Admission:
         """Decides by the sender of each message what it may bear."""
-        return build_admission(self)
+        return build_admission(self, self.keys)
+
+    @cached_property
+    def keys(self) -> EntryKeys | MeshKeys:
+        """Checks the keys of what comes, and gives keys to what leaves."""
+        return build_keys(self)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:
@@ -83,9 +90,10 @@ class Services(Function):
     @cached_property
     def outbox(self) -> Outbox:
         """Sends to the queues of this mesh."""
-        return Outbox(
-            clients.sqs(), self.settings.queue_url, self.claim_check.offload, threaded=self.environment.is_threaded
-        )
+        return Outbox(clients.sqs(), self.settings.queue_url, self._prepared, threaded=self.environment.is_threaded)
+
+    def _prepared(self, delivery: Delivery) -> Delivery:
+        return self.claim_check.offload(self.keys.seal(delivery))
 
     @cached_property
     def frame_buffer(self) -> FrameBuffer:
@@ -159,7 +167,12 @@ class Services(Function):
             self.telemetry,
             lambda: self.now().timestamp(),
             self.admission.note_given_up,
+            self._given_up,
         )
+
+    def _given_up(self, arrival: Arrival) -> bytes:
+        """The message as admitted, with its key."""
+        return self.keys.sealed(given_up_body(arrival, self.settings.actor, self.keys.enter))
 
     @property
     def health(self) -> ServiceHealth:

@@ -128,6 +128,7 @@ def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetim
         attempt=(hop.envelope.status.attempt if hop.envelope.status else None) or 1,
         receive=min(max(hop.arrival.receive_count, 1), RECEIVE_LIMIT),
         sequence=min(sequence, COUNT_LIMIT),
+        key=hop.envelope.headers.get(headers.KEY, msgspec.UNSET),
     )
 
 
@@ -172,6 +173,7 @@ def _task_event(envelope: Envelope, status: EventStatus, data: EventData, now: d
         parent_id=envelope.parent_id,
         root_id=envelope.root_id,
         data=with_origin(data, envelope),
+        key=envelope.headers.get(headers.KEY, msgspec.UNSET),
     )
 
 

@@ -1,4 +1,12 @@
-"""The roles of a simulated mesh: the id of a role says whose it is."""
+"""The roles of a simulated mesh, whose ids say whose they are, and the secrets of its keys."""
+
+from collections.abc import Iterable
+
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.names import table_name
+from asya.protocol.task_key import SECRET_BYTES
+from asya.senders.aws.key_items import KeyItems
+from asya.testing.dynamo.tables import MemoryDynamo
 
 _PREFIX = "AROA"
 
@@ -22,3 +30,13 @@ class ListedRoles:
     def is_complete(self) -> bool:
         """Whether the list has all roles."""
         return True
+
+
+def write_secrets(tables: MemoryDynamo, mesh: MeshTable, functions: Iterable[str] = ()) -> None:
+    """Write the secrets of keys, as a deployment does before any function exists.
+
+    Args:
+        functions: further functions than the actors of the mesh.
+    """
+    items = KeyItems(tables, table_name(mesh.namespace, "sink"))  # type: ignore[arg-type]
+    items.write(bytes(SECRET_BYTES), (*mesh.actors, *functions))

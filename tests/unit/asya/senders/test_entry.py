@@ -33,7 +33,7 @@ def end_of_claim(retention: Retention, **members: Any) -> datetime | None:
 
 
 def enter(arrival: Arrival, *, is_free: bool = True) -> Arrival:
-    return entry.enter(arrival, lambda _: is_free)
+    return entry.enter(arrival, lambda _: is_free, lambda envelope, _: envelope)
 
 
 @pytest.mark.rule("4.entry", "3.owner", "3.tool")

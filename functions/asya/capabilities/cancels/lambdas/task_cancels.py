@@ -20,6 +20,7 @@ from asya.ends.aws.end_claims import Claim, EndClaims
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
 from asya.function.aws.table import chunks
+from asya.function.hop import Delivery
 from asya.function.lambdas.environment import Environment
 from asya.function.lambdas.function import Function
 from asya.heavy.aws.completion_messages import CancelRequests
@@ -197,15 +198,19 @@ def _has_ended(holder: Claim | None, record: TaskRecord) -> TypeGuard[Claim]:
     return holder.phase != states.CANCELED and not holder.is_provisional
 
 
-def build_task_cancels(own: Function, stored: StoredTasks) -> TaskCancels:
-    """Build the cancellation of the mesh's tasks."""
+def build_task_cancels(own: Function, stored: StoredTasks, seal: Callable[[Delivery], Delivery]) -> TaskCancels:
+    """Build the cancellation of the mesh's tasks.
+
+    Args:
+        seal: gives a delivery the key of its envelope.
+    """
     settings = own.settings
     return TaskCancels(
         tasks=stored.tasks,
         store=stored.store,
         index=stored.index,
         claims=EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
-        pause_releases=build_releases(own, stored.tasks),
+        pause_releases=build_releases(own, stored.tasks, seal),
         runs=_cancel_requests(settings),
         environment=own.environment,
         warn=own.warn,

@@ -31,6 +31,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.errors import TaskProblem
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
+from asya.senders.task_keys import unsealed_body
 from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint
 from asya.sidecar.lambdas.services import Services, services
 from asya.tasks.aws.stored_tasks import StoredTasks
@@ -147,7 +148,7 @@ class DeadLetterWatch:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        receipts, mesh = [self._copy(letter, message.arrival.body)], self.services.settings.table
+        receipts, mesh = [self._copy(letter, unsealed_body(message.arrival))], self.services.settings.table
         if end is None:
             return receipts
         if end.event is not None:

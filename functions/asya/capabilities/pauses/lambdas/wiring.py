@@ -1,5 +1,7 @@
 """Lambda entry points of pause and wait actors, x-resume and the sweep, and the release of paused envelopes."""
 
+from collections.abc import Callable
+
 from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes
 from asya.capabilities.pauses.aws.notices import PauseNotices
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
@@ -10,6 +12,7 @@ from asya.capabilities.pauses.lambdas.wait import RetryWait, WaitActor, WaitRele
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws import clients
 from asya.function.aws.token_keys import TokenKeys
+from asya.function.hop import Delivery
 from asya.function.lambdas.function import Function
 from asya.protocol import names
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
@@ -50,16 +53,21 @@ def build_resume(services: Services) -> ResumeActor:
 def build_sweep(services: Services) -> PauseSweep:
     """Build the sweep over this mesh's pauses."""
     stored, warn = StoredTasks(services), services.warn
-    releases = build_releases(services, stored.tasks)
+    releases = build_releases(services, stored.tasks, services.keys.seal)
     held = HeldEnvelopes(clients.s3(), services.settings.bucket)
-    waits = WaitReleases(services.settings.table, stored.tasks, held, services.submissions(diverts=True), warn)
+    sender = services.submissions(services.keys.seal, diverts=True)
+    waits = WaitReleases(services.settings.table, stored.tasks, held, sender, warn)
     paused = PausedTasks(clients.dynamodb(), services.settings.table_name("tasks"))
     return PauseSweep(services, paused, stored.store, releases, waits, PauseTimers(releases, warn))
 
 
-def build_releases(own: Function, tasks: Tasks) -> PauseReleases:
-    """Build the release of this mesh's paused envelopes."""
-    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), own.settings.bucket), own.submissions(), own.warn)
+def build_releases(own: Function, tasks: Tasks, seal: Callable[[Delivery], Delivery]) -> PauseReleases:
+    """Build the release of this mesh's paused envelopes.
+
+    Args:
+        seal: gives a delivery the key of its envelope.
+    """
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), own.settings.bucket), own.submissions(seal), own.warn)
 
 
 pause = queue_entry_point(build_pause)

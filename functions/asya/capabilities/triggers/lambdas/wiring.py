@@ -33,12 +33,12 @@ def build_triggers(services: Services) -> TriggerQueue:
     starter = TaskStarter(
         tasks=stored.tasks,
         keys=IdempotencyKeys(clients.dynamodb(), table, settings.table.retention.tasks, names.TRIGGERS),
-        sender=services.submissions(),
+        sender=services.submissions(services.keys.seal),
         warn=services.warn,
     )
     failed = FailedMessages(clients.sqs(), f"{url}-dlq")
     starts = OccurrenceStarts(services, starter, services.environment.new_span)
-    cancels = build_task_cancels(services, stored)
+    cancels = build_task_cancels(services, stored, services.keys.seal)
     lane_store = build_lane_store(services)
     lanes = LaneQueue(
         services=services,

@@ -11,7 +11,7 @@ from asya.function.aws.failed_messages import FailedMessages, StartMarks
 from asya.function.aws.outages import ServiceHealth
 from asya.function.aws.receipt import Receipt
 from asya.function.aws.telemetry import Telemetry
-from asya.function.hop import PROBLEM
+from asya.function.hop import PROBLEM, given_up_body
 from asya.function.lambdas.batch import BatchProcessor, Record, records
 from asya.function.lambdas.starts import Starts
 from asya.function.nack import MAX_NACK_SECONDS, MAX_OUTAGE_NACK_SECONDS
@@ -60,7 +60,17 @@ class Function:
         telemetry = Telemetry("shop", "infer")
         marks = StartMarks(self.dynamodb, "asya-shop-sink", "infer")  # type: ignore[arg-type]
         failed = FailedMessages(self.sqs, f"https://sqs.example/1/{LETTERS}")  # type: ignore[arg-type]
-        starts = Starts("infer", limit, marks, failed, self.health, telemetry, lambda: 1000.0, self.note_sender)
+        starts = Starts(
+            "infer",
+            limit,
+            marks,
+            failed,
+            self.health,
+            telemetry,
+            lambda: 1000.0,
+            self.note_sender,
+            lambda arrival: given_up_body(arrival, "infer", lambda envelope, _: envelope),
+        )
         self.worker = BatchProcessor(
             self.sqs,  # type: ignore[arg-type]
             "https://sqs.example/1/asya-shop-infer",

@@ -12,16 +12,26 @@ from msgspec.structs import replace
 
 from asya.gateway.lambdas.report_queues import RECEIVES_BEFORE_REFUSAL, ReportQueues
 from asya.gateway.lambdas.wiring import build_report_queues
+from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.events import PartialEvent, TaskEvent
+from asya.protocol.headers import KEY
+from asya.protocol.task_key import sealed
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.mesh_world import MeshWorld, batch_failures
 from tests.doubles.report_queues import NOW, Clock, batch, body, foreign, items, record, refused
+from tests.doubles.senders import MESH_SECRET
 from tests.doubles.tasks import ACTORS, at, event, hop, run_note
 
 pytestmark = pytest.mark.lists_roles
+
+
+def held(report: TaskEvent) -> TaskEvent:
+    """The report of an actor that holds the task."""
+    envelope = sealed(Envelope(id=report.id, route=Route((), "infer", ()), payload=NULL), MESH_SECRET)
+    return msgspec.structs.replace(report, key=envelope.headers[KEY])
 
 
 @pytest.mark.rule("5.two-queues", "5.any-order")
@@ -45,7 +55,8 @@ def test_reports_of_both_queues_make_the_record_in_any_order(world: MeshWorld, q
 def test_an_end_on_the_queue_of_all_actors_is_refused_alone(
     world: MeshWorld, queues: ReportQueues, status: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = body(*(event("t", each, at, actor="infer") for each, at in (("received", 0), (status, 1), ("completed", 0))))
+    stages = (("received", 0), (status, 1), ("completed", 0))
+    text = body(*(held(event("t", each, at, actor="infer")) for each, at in stages))
     assert batch_failures(queues.process(batch("x-reports", text, sender="AROAINFER"))) == []
     assert record(world)["status"]["S"] == "running"
     assert ("t", "hop#0000#000000#000001#done") in items(world)
@@ -253,7 +264,7 @@ def test_a_stranger_reports_nothing(world: MeshWorld, queues: ReportQueues, queu
 
 @pytest.mark.rule("5.reports-of-the-sender")
 def test_an_actor_reports_about_itself_alone(world: MeshWorld, queues: ReportQueues) -> None:
-    own, other = event("own", "received", 1, actor="infer"), event("other", "received", 1, actor="post")
+    own, other = held(event("own", "received", 1, actor="infer")), event("other", "received", 1, actor="post")
     queues.process(batch("x-reports", body(own, other), sender="AROAINFER"))
     assert (record(world, "own") is not None, record(world, "other")) == (True, None)
     (kept,) = refused(world)

@@ -215,7 +215,7 @@ def test_a_finished_release_is_not_sent_again(world: World, monkeypatch: pytest.
 def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:
     world.tasks.report([event("env-1", "canceled", 1, 9)], NOW, may_create=True)
     record = world.record()
-    found = build_releases(Function(world.settings), world.tasks)
+    found = build_releases(Function(world.settings), world.tasks, lambda delivery: delivery)
     found.finish(record, NOW)
     (sent,) = world.messages("x-sink")
     assert (sent["status"]["phase"], sent["payload"], sent["id"]) == ("canceled", {"text": "hello"}, "env-1")

@@ -25,10 +25,10 @@ def table() -> "Iterator[DynamoDBClient]":
 @pytest.mark.rule("4.entry.claim")
 def test_the_first_owner_keeps_an_id_and_may_take_it_again(table: "DynamoDBClient") -> None:
     claims = OwnerClaims(table, TABLE)
-    assert claims.claim("order-7", "AIDABOB", UNTIL)
-    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=9))
-    assert claims.claim("order-7", "AIDABOB", UNTIL + timedelta(days=1))
-    assert claims.claim("order-8", "AIDAEVE", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", UNTIL, "infer")
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=9), "infer")
+    assert claims.claim("order-7", "AIDABOB", UNTIL + timedelta(days=1), "infer")
+    assert claims.claim("order-8", "AIDAEVE", UNTIL, "infer")
     item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
     assert item["owner"] == {"S": "AIDABOB"}
     assert item["expires_at"] == {"N": str(int((UNTIL + timedelta(days=1)).timestamp()))}
@@ -37,22 +37,22 @@ def test_the_first_owner_keeps_an_id_and_may_take_it_again(table: "DynamoDBClien
 @pytest.mark.rule("4.entry.claim")
 def test_a_later_message_with_an_earlier_end_shortens_no_claim(table: "DynamoDBClient") -> None:
     claims = OwnerClaims(table, TABLE)
-    assert claims.claim("order-7", "AIDABOB", UNTIL)
-    assert claims.claim("order-7", "AIDABOB", UNTIL - timedelta(days=300))
+    assert claims.claim("order-7", "AIDABOB", UNTIL, "infer")
+    assert claims.claim("order-7", "AIDABOB", UNTIL - timedelta(days=300), "infer")
     assert ends_at(table) == {"N": str(int(UNTIL.timestamp()))}
-    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=1))
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=1), "infer")
 
 
 @pytest.mark.rule("4.entry.claim")
 def test_a_claim_for_ever_has_no_end_and_gets_none(table: "DynamoDBClient") -> None:
     claims = OwnerClaims(table, TABLE)
-    assert claims.claim("order-7", "AIDABOB", UNTIL)
-    assert claims.claim("order-7", "AIDABOB", None)
+    assert claims.claim("order-7", "AIDABOB", UNTIL, "infer")
+    assert claims.claim("order-7", "AIDABOB", None, "infer")
     assert ends_at(table) is None
-    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", UNTIL, "infer")
     assert ends_at(table) is None
-    assert not claims.claim("order-7", "AIDAEVE", None)
-    assert not claims.claim("order-7", "AIDAEVE", UNTIL)
+    assert not claims.claim("order-7", "AIDAEVE", None, "infer")
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL, "infer")
 
 
 def ends_at(table: "DynamoDBClient") -> object:

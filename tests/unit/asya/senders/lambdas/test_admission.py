@@ -63,7 +63,7 @@ def test_a_role_of_the_mesh_sends_what_it_likes(world: MeshWorld) -> None:
 
 @pytest.mark.rule("4.entry.claim")
 def test_the_id_of_another_sender_is_refused_and_the_message_is_kept(world: MeshWorld) -> None:
-    assert OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAALICE", NOW)
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAALICE", NOW, "infer")
     assert process(world, from_person(FORGED), never) == []
     (refused,) = world.sent("x-sump")
     assert refused.id == ids.id_of_message(MESSAGE_ID)
@@ -275,10 +275,10 @@ def test_without_the_list_the_table_is_asked_once_for_a_batch(
 def test_the_messages_of_a_batch_are_judged_each_for_itself(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = OwnerClaims.claim
 
-    def fail_for_one(claims: OwnerClaims, envelope_id: str, owner: str, until: datetime) -> bool:
+    def fail_for_one(claims: OwnerClaims, envelope_id: str, owner: str, until: datetime, entered_at: str) -> bool:
         if envelope_id == "env-1":
             raise EndpointConnectionError(endpoint_url="https://dynamodb")
-        return claim(claims, envelope_id, owner, until)
+        return claim(claims, envelope_id, owner, until, entered_at)
 
     monkeypatch.setattr(OwnerClaims, "claim", fail_for_one)
     event = from_person(*(message(id=f"env-{number}", status=...) for number in range(4)))
@@ -290,21 +290,21 @@ def test_the_messages_of_a_batch_are_judged_each_for_itself(world: MeshWorld, mo
 
 @pytest.mark.rule("4.entry.claim")
 def test_a_role_that_starts_a_task_claims_its_id_too_whatever_its_form(world: MeshWorld) -> None:
-    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW)
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW, "infer")
     derived = ids.child_id("order-7", 0, 0, 1)
-    event = sqs_event(*(message(id=each, status=...) for each in (derived, "env-2")))
+    event = sqs_event(*(message(id=each, status=...) for each in ("env-3", "env-2", derived)))
     assert process(world, event) == []
-    assert [onward.id for onward in world.sent("post")] == [derived]
-    assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message("message-1")]
+    assert [onward.id for onward in world.sent("post")] == ["env-3"]
+    assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message(f"message-{n}") for n in (1, 2)]
 
 
 @pytest.mark.rule("4.entry.claim", "5.2")
 def test_a_message_of_a_role_claims_its_id_before_it_is_postponed(world: MeshWorld) -> None:
-    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW)
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW, "infer")
     soon = format_time(datetime.now(UTC) + timedelta(seconds=500))
     bodies = (message(id=each, status=..., headers={"x-asya-not-before": soon}) for each in ("env-1", "env-2"))
     assert process(world, sqs_event(*bodies), never) == []
     # The copy on the own queue bears a status, so nobody would ask for its claim again.
     assert [again.id for again in world.sent("infer")] == ["env-1"]
     assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message("message-1")]
-    assert not OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAEVE", NOW)
+    assert not OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAEVE", NOW, "infer")

@@ -3,10 +3,13 @@
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.protocol.task_key import SECRET_BYTES, actor_secret
+from asya.senders.aws.key_items import KeyItems
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.lambdas.wiring import RoleListing, build_role_list, build_role_listing
 from asya.senders.roles import ListRequest
 from tests.doubles.mesh_world import MeshWorld
+from tests.doubles.senders import MESH_SECRET
 from tests.unit.asya.senders.test_roles import request
 
 
@@ -40,6 +43,23 @@ def test_a_consumer_knows_the_roles_of_a_deployed_stack(
     roles = build_role_list(world.services("x-reports"))
     assert (roles.function_of("AROA1"), roles.function_of("AROA2")) == ("infer", None)
     assert answers == [("r-1 ListedRoles", None)] * 2
+
+
+@pytest.mark.rule("4.keys.secret")
+def test_the_mesh_has_one_secret_and_each_function_one_that_derives_from_it(
+    world: MeshWorld, listing: RoleListing
+) -> None:
+    keys = KeyItems(world.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
+    listing.process(request("Create", {"infer": "AROA1"}))
+    secret = keys.secret()
+    listing.process(request("Update", {"infer": "AROA1", "prep": "AROA2"}))
+    assert keys.secret() == secret
+    assert len(secret) == SECRET_BYTES
+    assert secret != MESH_SECRET
+    assert [keys.secret(name) for name in ("infer", "prep")] == [
+        actor_secret(secret, "infer"),
+        actor_secret(secret, "prep"),
+    ]
 
 
 def test_a_table_that_fails_fails_the_deployment_at_once(

@@ -74,7 +74,7 @@ class Race:
     def cancel(self) -> CanceledTask | None:
         """`DELETE`."""
         own = replace(self.world.services("x-gateway-api", TABLE), environment=self.clock)
-        cancels = build_task_cancels(own, StoredTasks(own))
+        cancels = build_task_cancels(own, StoredTasks(own), lambda delivery: delivery)
         return cancels.cancel("env-1", self.clock.now(), "AIDAALICE")
 
     def end(self, actor: str, phase: str) -> list[str]:

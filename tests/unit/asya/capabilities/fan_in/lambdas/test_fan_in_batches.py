@@ -48,7 +48,7 @@ class Updates:
         update = mesh.dynamodb.update_item
 
         def watched(**request: Any) -> Any:
-            if " ADD " in request["UpdateExpression"]:
+            if " ADD " in request["UpdateExpression"] and "fan-in" in request["TableName"]:
                 self.set_ids.append(request["Key"]["pk"]["S"])
                 if before is not None:
                     before(request)
