@@ -1,7 +1,7 @@
 """Declares what the actors hear that end envelopes or keep checkpoints (`asya.senders.statements`)."""
 
 from asya.protocol import names
-from asya.senders.envelopes import ACTOR
+from asya.senders.envelopes import CREW
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
 _ENDED_BY = (
@@ -24,4 +24,4 @@ FAILED_END = Statement(
 
 SINK = (END,)
 SUMP = (FAILED_END,)
-CHECKPOINT = ACTOR
+CHECKPOINT = CREW

@@ -48,6 +48,7 @@ FUNCTIONS = (
         queues=Queues(batch=100, window=1),
         # For the index of results.
         on_demand=(names.INDEX,),
+        hears=statements.ENQUEUE,
         # It makes envelopes pending. User code runs in the job, with the job's role.
         needs=(
             *SIDECAR,

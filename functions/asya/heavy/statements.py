@@ -1,8 +1,10 @@
 """Declares what the functions of job runs hear (`asya.senders.statements`)."""
 
 from asya.protocol import names
+from asya.senders.envelopes import CREW
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
+ENQUEUE = CREW
 REQUEST = Statement(
     name="request",
     text="ask for a job run of {about}",

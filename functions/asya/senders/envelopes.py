@@ -1,5 +1,7 @@
 """Declares what functions hear that take envelopes along their routes (`asya.senders.statements`)."""
 
+from dataclasses import replace
+
 from asya.protocol import names
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
@@ -30,4 +32,8 @@ RETRY = Statement(
 )
 
 ACTOR = (START, CONTINUE)
-"""What light, heavy and end actors hear, and actors of the crew that continue routes."""
+"""What light actors and end actors hear."""
+ENTER = replace(START, shown={Speaker.OUTSIDE: Proof.CLAIM})
+"""Code of users starts no task at a function that checks keys: a new task has none."""
+CREW = (ENTER, replace(CONTINUE, shown={Speaker.CODE: Proof.KEY}))
+"""What heavy actors hear, and actors of the crew that continue routes. The route needs edges besides (`protocol §1.authority`)."""

@@ -11,21 +11,19 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.function.hop import Arrival, Delivery
-from asya.protocol import ids, names, task_key
+from asya.protocol import ids, task_key
 from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import UNKNOWN_HOP, Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SliceHeader, slice_header
 from asya.protocol.task_key import Subject, WrongKeyError
-
-_WITHOUT_CODE = frozenset({"crew", "fan_in", "pause", "wait", "spark"})
+from asya.senders.statements import Speaker, speaker_of
 
 
 def runs_code(mesh: MeshTable, function: str) -> bool:
     """Whether the role of a function is that of code of users; so it is for an actor that the mesh no longer has."""
-    spec = mesh.actors.get(function)
-    return function not in names.SYSTEM_FUNCTIONS if spec is None else spec.kind not in _WITHOUT_CODE
+    return speaker_of(mesh, function) in (Speaker.CODE, Speaker.OTHER_VERSION)
 
 
 @dataclass(frozen=True, slots=True)

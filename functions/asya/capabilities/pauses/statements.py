@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from asya.protocol import names
-from asya.senders.envelopes import ACTOR, CONTINUE, RETRY, START
+from asya.senders.envelopes import CONTINUE, CREW, ENTER, RETRY
 from asya.senders.statements import Proof, Speaker, Statement
 
 PAUSE = (
-    START,
+    ENTER,
     replace(CONTINUE, name="pause", text="pause a task", shown={Speaker.CODE: Proof.KEY}),
 )
 WAIT = (*PAUSE, RETRY)
@@ -17,4 +17,4 @@ RELEASE = Statement(
     # x-triggers cancels tasks, and sends the release that an earlier answer has left.
     by=(names.GATEWAY_API, names.PAUSE_SWEEP, names.TRIGGERS),
 )
-RESUME = (*ACTOR, RELEASE)
+RESUME = (*CREW, RELEASE)

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from asya import registry
 from asya.protocol import task_key
 from asya.protocol.envelope import Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.names import dlq_name, queue_name
+from asya.senders.statements import Proof
 from asya.testing import Mesh
 from asya.testing.run import Run
 from asya.testing.services.roles import role_id
@@ -21,7 +23,11 @@ actors:
   work: {handler: bank.work, can_send_to: [approve, nap]}
   twice: {handler: bank.twice}
   split: {handler: bank.split}
-  eve: {handler: bank.work, can_send_to: []}
+  eve:
+    handler: bank.work
+    can_send_to: []
+    resiliency: {policies: {default: {max_attempts: 2, initial_delay: 2d}}}
+  crunch: {spark: {job: bank.crunch}}
   once: {handler: bank.work, deduplicate: true, frames: buffered}
   friend: {handler: bank.work, can_send_to: [once]}
   approve:
@@ -52,6 +58,8 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
     tmp_path = tmp_path_factory.mktemp("bank")
     (tmp_path / "handlers").mkdir()
     (tmp_path / "handlers" / "bank.py").write_text(HANDLERS)
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs" / "bank.py").write_text("def crunch(spark, frame):\n    return frame\n")
     (tmp_path / "mesh.yaml").write_text(MESH)
     return Mesh(tmp_path / "mesh.yaml")
 
@@ -113,6 +121,8 @@ DOORS = [
     ("x-pause", "pending"),
     ("approve", "pending"),
     ("nap", "pending"),
+    ("x-wait", "pending"),
+    ("crunch", "pending"),
     ("eve-dlq", "pending"),
     ("eve-dlq", "succeeded"),
 ]
@@ -151,6 +161,17 @@ def go_on(bank: Mesh, run: Run) -> Run:
     if run.status == "running":
         bank.travel(days=5, minutes=1)
     return run
+
+
+@pytest.mark.rule("4.keys.checked", "4.statements")
+def test_each_queue_where_a_key_counts_is_attacked(bank: Mesh) -> None:
+    """The doors below, and those of the tests of reports and sets. x-index is a heavy actor as `crunch` is."""
+    table = bank.cloud.table
+    queues = {*table.actors, *registry.queues_of(table)} - {"x-index"}
+    counts = {
+        each for each in queues for said in registry.statements_at(each, table) if Proof.KEY in said.shown.values()
+    }
+    assert counts == {door for door, _ in DOORS if not door.endswith("-dlq")} | {"x-fan-in", "x-reports"}
 
 
 @pytest.mark.rule("4.keys.checked")
