@@ -206,6 +206,10 @@ class Writes:
             group.receipt.resolve(TaskStoreError(f"the report on {first.id}: {first.error}") if first else None)
 
 
+def _no_key(_: Report) -> None:
+    """Check no key: IAM opens the queue of ends to functions without code of users, which may be of another version of the mesh."""
+
+
 @dataclass(slots=True)
 class ReportQueues:
     """The consumer of `x-reports` and `x-ends`.
@@ -269,7 +273,7 @@ class ReportQueues:
             now=self.services.now(),
             allowed_hosts=self.services.allowed_hosts,
             own_gateway=settings.gateway_url,
-            check_key=self._key_check(function),
+            check_key=self._key_check(function) if queue == names.REPORTS else _no_key,
         )
 
         def keep(refusals: Sequence[Refusal]) -> None:
@@ -296,7 +300,7 @@ class ReportQueues:
         keys = self.services.keys
         is_known = function not in (None, UNLISTED)
         if isinstance(keys, EntryKeys) or not is_known or not runs_code(self.services.settings.table, function or ""):
-            return lambda _: None
+            return _no_key
 
         def check(report: Report) -> None:
             raw = report.key if isinstance(report.key, Raw) else None
