@@ -396,6 +396,13 @@ def test_each_heavy_actor_has_a_job_role_of_its_own(shop: Any) -> None:
     }
 
 
+@pytest.mark.parametrize("actor", ["crunch", "x-index"])
+def test_a_job_role_sends_no_message_and_reaches_no_table(shop: Any, actor: str) -> None:
+    actions = {action for each in statements(shop, f"x-job-{actor}") for action in listed(each["Action"])}
+    assert "s3:GetObject" in actions
+    assert {action.partition(":")[0] for action in actions}.isdisjoint({"dynamodb", "execute-api", "lambda", "sqs"})
+
+
 def test_a_job_role_has_the_access_policy_that_its_runs_name(shop: Any) -> None:
     role = shop.one("AWS::IAM::Role", RoleName="asya-shop-x-job-crunch-<Region>")
     (attached,) = role["ManagedPolicyArns"]

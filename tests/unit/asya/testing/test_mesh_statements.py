@@ -23,6 +23,7 @@ from asya.senders.envelopes import RETRY
 from asya.senders.statements import Proof, Statement, proof_of
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
+from tests.paths import PROJECT
 
 MESH = """
 namespace: bank
@@ -104,6 +105,18 @@ SAID = [
     Said(FORMS["ended"], "x-triggers", message(ended=TAG, kind="trigger", name="other")),
     Said(FORMS["event"], "x-triggers", message(trigger=TAG, event={})),
 ]
+ELSEWHERE = {
+    "start a task": "unit/asya/senders/test_entry.py::test_an_id_belongs_to_its_first_sender",
+    "send a task on": "unit/asya/senders/test_authority.py::test_an_actor_runs_only_if_a_chain_of_edges_leads_to_it",
+    "pause a task": "unit/asya/testing/test_mesh_task_keys.py::test_a_forged_message_changes_nothing_of_a_task",
+    "end a pause": "unit/asya/testing/test_mesh_authority.py::test_code_of_an_actor_resumes_no_pause",
+    "add a slice to a set": "unit/asya/testing/test_mesh_task_keys.py::test_an_envelope_belongs_to_no_set_of_another_task",
+    "tell that a job has written its results": (
+        "unit/asya/heavy/lambdas/test_resident_runs.py::test_10_a_commit_that_is_not_there_changes_nothing"
+    ),
+    "send a notification": "unit/asya/capabilities/a2a/lambdas/test_push.py::test_a_receiver_gets_only_what_the_mesh_says",
+}
+"""The statements that have no cell, with a test of each: what shows them is an id, an edge, a key, or what they are about."""
 _REFUSALS = (
     " may not ",
     "x-asya-key",
@@ -156,3 +169,13 @@ def test_a_statement_counts_from_those_who_may_say_it(bank: Mesh, said: Said) ->
     shown = {each: proof_of(said.statement, table, each, at=hearer, about=said.about) for each in sent}
     expected = {each: proof not in (None, Proof.KEY, Proof.SERVICE) for each, proof in shown.items()}
     assert {each for each in sent if counts[each] != expected[each]} == set()
+
+
+def test_each_statement_is_said_here_or_elsewhere() -> None:
+    said = {each.statement.text for each in SAID}
+    functions = (*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values())
+    declared = {statement.text for function in functions for statement in function.hears}
+    assert declared - said == set(ELSEWHERE)
+    for test in ELSEWHERE.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (PROJECT / "tests" / file).read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asya import registry
-from asya.needs import Objects, writes
+from asya.needs import Objects, Resource, writes
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.capability_model import mesh_model
@@ -204,6 +204,17 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
         (
             of(functions="(ActorFunction(**KIND, needs=(Calls(calls=('iam:PassRole',), on=Resource.JOB_ROLES),)),)"),
             "the kind 'gate': only functions of the product may call the roles of job runs, passed to EMR Serverless",
+        ),
+        *(
+            (
+                of(functions=f"(ActorFunction(**KIND, needs=(Calls(calls=('{call}',), on=Resource.{on.name}),)),)"),
+                f"the kind 'gate': only functions of the product may call {on.value}",
+            )
+            for call, on in (
+                ("kms:GenerateMac", Resource.TOKEN_KEY),
+                ("emr-serverless:StartJobRun", Resource.APPLICATION),
+                ("emr-serverless:CancelJobRun", Resource.JOB_RUNS),
+            )
         ),
         (
             of(options="(Option[int](key='timeout', type=int, default=1, text='Again.'),)"),

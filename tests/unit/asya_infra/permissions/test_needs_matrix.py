@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from asya import registry
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.task_keys import runs_code
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import Place, function_grants
@@ -57,6 +58,7 @@ def test_what_is_declared_is_allowed_and_all_else_is_refused(table: MeshTable, d
     assert differences(matrix, data.draw(st.sampled_from(matrix.functions))) == []
 
 
+_READS = [f"dynamodb:{call}" for call in ("BatchGetItem", "GetItem", "Query", "Scan")]
 _WRITES = [f"dynamodb:{call}" for call in ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")]
 
 
@@ -94,3 +96,17 @@ def test_code_of_users_writes_no_item_of_another_actor(table: MeshTable) -> None
                 ("4711",),
             ):
                 assert not may_write(function, place, each, *keys), (function, each, keys)
+
+
+@settings(max_examples=60, deadline=None)
+@given(mesh_tables())
+def test_code_of_users_reads_no_secret_but_that_of_its_actor(table: MeshTable) -> None:
+    """Who reads the secret of the mesh makes the key of each task."""
+    place = place_of(table)
+    arn = place.addresses.table_arn("sink")
+    for function in (name for name in table.actors if runs_code(table, name)):
+        allowed, own = statements(function, place), f"KEY#{function}"
+        for keys in ((own,), ("KEY#",), ("KEY#somebody-else",), (own, "KEY#"), ()):
+            context = {"dynamodb:LeadingKeys": keys} if keys else {}
+            may = any(is_allowed(allowed.get(call, ()), Request(call, arn, context)) for call in _READS)
+            assert may == (keys == (own,)), (function, keys)
