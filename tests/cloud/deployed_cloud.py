@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from asya.capabilities.legacy.envelopes import read_envelope
 from asya.client.errors import MeshError
 from asya.protocol import names
+from asya.protocol.codec import encode
+from asya.protocol.task_key import sealed
+from asya.senders.aws.key_items import KeyItems
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
 from asya_local.account import aws_client, read_keys
@@ -44,10 +48,11 @@ class DeployedCloud:
         return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
 
     def send_as_mesh(self, actor: str, text: str) -> None:
-        """Sends what a role of the mesh might send."""
-        sqs = self.mesh_sqs()
-        url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
-        sqs.send_message(QueueUrl=url, MessageBody=text)
+        """Sends what a function of the mesh without code of users might send, with the key of its task."""
+        sqs, namespace = self.mesh_sqs(), self.mesh.connection.namespace
+        url = sqs.get_queue_url(QueueName=names.queue_name(namespace, actor))["QueueUrl"]
+        secret = KeyItems(self.client("dynamodb"), names.table_name(namespace, "sink")).secret()
+        sqs.send_message(QueueUrl=url, MessageBody=encode(sealed(read_envelope(text.encode()), secret)).decode())
 
     def mesh_sqs(self) -> Any:
         """A client whose messages count as those of the mesh: the deployer, listed as a role."""

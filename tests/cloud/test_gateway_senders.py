@@ -96,8 +96,8 @@ def test_the_crew_leads_an_actor_only_where_it_may_send(alice: ApiCaller, operat
             assert end == "succeeded" or task["reason"] == "RouteMismatch"
 
 
-@pytest.mark.rule("5.reports-of-the-sender", "5.ends-of-the-crew")
-def test_an_actors_role_reports_about_its_own_actor_alone(
+@pytest.mark.rule("5.reports-of-the-sender", "5.ends-of-the-crew", "4.keys.checked")
+def test_an_actors_role_reports_about_its_own_actor_and_tasks_that_it_holds(
     gateway: DeployedCloud, alice: ApiCaller, operator: ApiCaller
 ) -> None:
     task_ids = {actor: str(uuid4()) for actor in ("echo", "send")}
@@ -109,18 +109,19 @@ def test_an_actors_role_reports_about_its_own_actor_alone(
         return json.dumps([event | members])
 
     reports, ends = (names.queue_name("gateway", queue) for queue in names.REPORT_QUEUES)
-    foreign, end, own = send(
+    foreign, end, keyless = send(
         alice, (reports, report("echo")), (ends, report("send", status="succeeded")), (reports, report("send"))
     )
     assert end == "AccessDenied"
-    until(lambda: operator.call("GET", f"/api/v1/mesh/{task_ids['send']}")[0] == 200 or None, f"report {own} to count")
     s3, bucket = gateway.client("s3"), gateway.mesh.connection.data.bucket
 
-    def refused() -> str | None:
+    def refused(message_id: str) -> str | None:
         try:
-            return str(s3.get_object(Bucket=bucket, Key=refused_reports_key(foreign))["Body"].read())
+            return str(s3.get_object(Bucket=bucket, Key=refused_reports_key(message_id))["Body"].read())
         except s3.exceptions.NoSuchKey:
             return None
 
-    assert "send may not report about echo" in until(refused, "the report about another actor to be refused")
-    assert operator.call("GET", f"/api/v1/mesh/{task_ids['echo']}")[0] == 404
+    problems = {foreign: "send may not report about echo", keyless: "it bears no x-asya-key"}
+    for message_id, problem in problems.items():
+        assert problem in until(lambda sent=message_id: refused(sent), f"report {message_id} to be refused")
+    assert {operator.call("GET", f"/api/v1/mesh/{each}")[0] for each in task_ids.values()} == {404}
