@@ -160,6 +160,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/senders/lambdas/test_admission.py": ("test_the_messages_of_a_batch_are_judged_each_for_itself",),
     },
     "webhook.route": {
+        "unit/asya/testing/test_external_webhook_calls.py": (
+            "test_16_a_body_in_the_form_of_an_envelope_chooses_nothing",
+        ),
         "cloud/test_gateway_webhooks.py": ("test_16_a_trigger_starts_its_own_route_and_nothing_else",),
     },
     "webhook.once": {

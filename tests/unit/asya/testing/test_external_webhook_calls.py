@@ -70,6 +70,17 @@ def test_16_the_payload_is_the_part_of_the_body_at_the_input(mesh: Mesh) -> None
     assert paid.result == {"amount": 5}
 
 
+@pytest.mark.rule("16.webhooks.payload")
+def test_16_a_body_in_the_form_of_an_envelope_chooses_nothing(mesh: Mesh) -> None:
+    plain = mesh.sent(mesh.webhook("noted", {"a": 1}).id)[0]
+    route = {"prev": [], "curr": "x-sump", "next": ["x-sink"]}
+    body = {"trigger": "paid", "id": "order-1", "route": route, "headers": {"mine": 1, "x-asya-generation": 7}}
+    run = mesh.webhook("noted", body)
+    first = mesh.sent(run.id)[0]
+    assert (run.status, run.result, run.id != "order-1") == ("succeeded", body, True)
+    assert (first.route, set(first.headers)) == (plain.route, set(plain.headers))
+
+
 @pytest.mark.rule("16.webhooks.signature")
 @pytest.mark.parametrize("trigger", ["asked", "told", "noted"])
 def test_16_each_scheme_starts_tasks(mesh: Mesh, trigger: str) -> None:
