@@ -24,6 +24,8 @@ from tests.infra.conftest import HERE, synthesize
 ACCOUNT, REGION = "111122223333", "eu-west-1"
 STREAMS = "x-gateway-live"
 """The function of continuous streams, which a construct makes: it may do what x-gateway-stream may."""
+JOBS = ("x-job-crunch", "x-job-x-index")
+"""The roles of job runs."""
 IDS = {Resource.APPLICATION, Resource.JOB_RUNS, Resource.TOKEN_KEY}
 """Their ARNs contain ids that only a deployment knows: the actions count."""
 SHARED = {Resource.EVENT_SOURCES, Resource.FUNCTIONS, Resource.METRICS, *IDS}
@@ -107,7 +109,7 @@ def test_a_role_of_each_kind_allows_what_its_manifest_declares(kinds: tuple[Any,
     assert wrong == []
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", [*FUNCTIONS, *JOBS])
 def test_a_function_may_do_nothing_in_another_stage(shop: Any, function: str) -> None:
     """The names of a stage begin with those of the mesh: `asya-shop-test-intake`."""
     role, stage = Role(shop, function), matrix("shop-test")
@@ -117,8 +119,7 @@ def test_a_function_may_do_nothing_in_another_stage(shop: Any, function: str) ->
 
 def test_the_matrix_has_every_function(shop: Any) -> None:
     roles = {role["RoleName"] for role in shop.resources("AWS::IAM::Role") if "RoleName" in role}
-    jobs = {"x-job-crunch", "x-job-x-index"}
-    assert roles == {f"asya-shop-{function}-<Region>" for function in {*FUNCTIONS, *jobs}}
+    assert roles == {f"asya-shop-{function}-<Region>" for function in {*FUNCTIONS, *JOBS}}
 
 
 BUCKET = "arn:aws:s3:::asya-shop-111122223333-eu-west-1"

@@ -246,10 +246,15 @@ def test_a_forged_envelope_at_a_target_leaves_the_true_one_alone(bank: Mesh) -> 
 
 @pytest.mark.rule("4.keys.stored")
 def test_nothing_that_is_stored_or_shown_has_a_key(bank: Mesh) -> None:
-    for start in VICTIMS.values():
-        go_on(bank, start(bank))
+    runs = [go_on(bank, start(bank)) for start in VICTIMS.values()]
     put_as_eve(bank, "x-sink", {"no": "envelope"})
     bank.travel(minutes=2)
+    keys = [
+        json.loads(bytes(sent.headers[KEY]))["mac"] for run in runs for sent in bank.sent(run.id) if KEY in sent.headers
+    ]
+    assert keys
+    told = str([*bank.log, *(shown(bank, run) for run in runs)])
+    assert [key for key in keys if key in told] == []
     assert [key for key, body in bank.objects.items() if b'"mac"' in body] == []
     tables = bank.cloud.tables.tables
     assert [item for table in tables.values() for item in table.items.values() if '"mac"' in str(item)] == []
