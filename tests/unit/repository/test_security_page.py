@@ -201,21 +201,19 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "actor.sets": {
         "unit/asya/testing/test_mesh_task_keys.py": ("test_an_envelope_belongs_to_no_set_of_another_task",),
     },
-    "actor.set-ends": {
+    "actor.says": {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
-    },
-    "actor.resume": {
         "unit/asya/testing/test_mesh_authority.py": ("test_code_of_an_actor_resumes_no_pause",),
-    },
-    "actor.ends": {
         "infra/test_permissions.py": ("test_only_the_crew_reports_ends",),
         "unit/asya/gateway/lambdas/test_report_queues.py": (
             "test_an_end_on_the_queue_of_all_actors_is_refused_alone",
             "test_an_actor_reports_about_itself_alone",
         ),
-    },
-    "actor.retries": {
         "unit/asya/senders/test_authority.py": ("test_x_wait_takes_from_an_actor_its_own_retries_only",),
+        "infra/test_trigger_sources.py": ("test_16_only_the_mesh_and_its_sources_send_to_the_queue",),
+        "unit/asya/capabilities/triggers/test_messages_message_senders.py": (
+            "test_16_a_function_sends_its_own_messages_alone",
+        ),
     },
     "actor.lead": {
         "unit/asya/testing/test_mesh_authority.py": (
@@ -226,12 +224,6 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "actor.marks": {
         "unit/asya/testing/test_mesh_task_keys.py": ("test_a_forged_envelope_at_a_target_leaves_the_true_one_alone",),
-    },
-    "actor.triggers": {
-        "infra/test_trigger_sources.py": ("test_16_only_the_mesh_and_its_sources_send_to_the_queue",),
-        "unit/asya/capabilities/triggers/test_messages_message_senders.py": (
-            "test_16_a_function_sends_its_own_messages_alone",
-        ),
     },
     "actor.calls": {
         "unit/asya_infra/permissions/test_needs_matrix.py": (
@@ -258,19 +250,13 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya_infra/permissions/test_needs_matrix.py": ("test_code_of_users_writes_no_item_of_another_actor",),
         "cloud/test_local_access.py": ("test_a_role_for_some_keys_reaches_no_item_of_others_by_any_call",),
     },
-    "actor.claims": {
+    "actor.sink": {
         "infra/test_permissions.py": (
             "test_an_end_can_be_claimed_and_not_replaced_or_deleted",
             "test_who_judges_senders_reads_roles_and_claims_ids_only",
         ),
-    },
-    "actor.roles": {
         "unit/asya_infra/permissions/test_needs_matrix.py": (
             "test_the_list_of_roles_is_written_by_the_deployment_alone",
-        ),
-    },
-    "actor.secret": {
-        "unit/asya_infra/permissions/test_needs_matrix.py": (
             "test_code_of_users_reads_no_secret_but_that_of_its_actor",
         ),
     },
