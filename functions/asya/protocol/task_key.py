@@ -37,6 +37,14 @@ class Step(msgspec.Struct, frozen=True, array_like=True, gc=False):
             return f"{self.parent_id}-{self.index}"
         return ids.child_id(self.parent_id, generation, self.position, self.index)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a hop can give a child this id. Text behind an id of a sender could make each id that the mesh gives out."""
+        if self.position is not None:
+            return True
+        is_number = isinstance(self.index, int) and self.index > 0
+        return is_number and (ids.is_reserved(self.parent_id) or not ids.is_reserved(self.child_id(0)))
+
 
 class TaskKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """The header `x-asya-key`.
@@ -44,7 +52,7 @@ class TaskKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     Attributes:
         mac: the code of the envelope's own id, 64 hexadecimal digits.
         path: how the envelope derives from the root; empty if it is the root.
-        parent: the parent of the root; None without one.
+        parent: the parent of the root; None without one, as where it has entered the mesh.
         entry: the actor where the root has entered the mesh; None if a function without code of users vouches for it.
         message: the SQS message id from which the id of the root derives; None if its sender has chosen the id.
     """
@@ -141,12 +149,14 @@ def verified(secret: bytes, raw: Raw | None, subject: Subject) -> TaskKey:
     if len(key.path) > PATH_LIMIT:
         raise WrongKeyError(f"headers.{headers.KEY} has {len(key.path)} ids; {PATH_LIMIT} at most")
     root = root_of(key, subject)
+    if key.entry is not None and key.parent is not None:
+        raise WrongKeyError(f"task {root!r} has entered the mesh, and what enters has no parent")
     if key.entry is not None and ids.is_reserved(root) and not _is_of_message(root, key.message):
         raise WrongKeyError(f"task {root!r} has not entered the mesh at {key.entry!r}")
     code = _root_code(secret if key.entry is None else actor_secret(secret, key.entry), root, subject.generation, key)
     reached = root
     for step in key.path:
-        if step.parent_id != reached:
+        if step.parent_id != reached or not step.is_possible:
             raise WrongKeyError(f"headers.{headers.KEY} does not lead from {root!r} to {subject.id!r}")
         code, reached = _child_code(code, step), step.child_id(subject.generation)
     if reached != subject.id or not hmac.compare_digest(code, given):

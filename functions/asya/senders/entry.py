@@ -37,6 +37,11 @@ def bears_state(envelope: Envelope) -> bool:
     return envelope.parent_id is not None or not is_bare or len(user_headers(envelope.headers)) < len(envelope.headers)
 
 
+def starting(envelope: Envelope) -> Envelope:
+    """The envelope of a new task, which says nothing about another one: without parent and managed headers."""
+    return replace(envelope, parent_id=None, headers=user_headers(envelope.headers))
+
+
 def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
     """The first envelope of a task: without parent, root, status and managed headers, but with its deadline and its owner.
 
@@ -46,9 +51,7 @@ def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
     """
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
     return replace(
-        envelope,
-        parent_id=None,
-        headers=user_headers(envelope.headers),
+        starting(envelope),
         status=status.created(envelope.route.curr, format_time(sent_at), deadline_at),
         status_extra=NO_UNKNOWN_MEMBERS,
     ).with_headers({headers.OWNER: owner or None})

@@ -6,6 +6,7 @@ nothing in it shows, stores or logs a key. A function with code of users passes 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -16,9 +17,12 @@ from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import UNKNOWN_HOP, Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.slices import SliceHeader, slice_header
+from asya.protocol.slices import slice_header
 from asya.protocol.task_key import Subject, WrongKeyError
 from asya.senders.statements import Speaker, speaker_of
+
+PLACES_LIMIT = 20_000
+"""The most hops of an envelope, those of all its generations, that are looked at for the sets that it may have opened."""
 
 
 def runs_code(mesh: MeshTable, function: str) -> bool:
@@ -39,10 +43,13 @@ class EntryKeys:
     secret: Callable[[], bytes]
 
     def enter(self, envelope: Envelope, message_id: str) -> Envelope:
-        """The first envelope of a message that enters here. One of the mesh that bears a key keeps it, unread."""
+        """The first envelope of a message that enters here, without a parent: nothing shows that it has one.
+
+        One of the mesh that bears a key keeps it, unread.
+        """
         if KEY in envelope.headers:
             return envelope
-        return task_key.entered(envelope, self.secret(), self.actor, message_id)
+        return task_key.entered(replace(envelope, parent_id=None), self.secret(), self.actor, message_id)
 
     def admit(self, arrival: Arrival) -> Arrival:
         """A message of a role of the mesh as it is: code of users reads no key."""
@@ -123,22 +130,42 @@ def check_places(envelope: Envelope) -> None:
         header = slice_header(envelope)
     except ValueError:
         return  # it counts in no set
+    own = _Sets(envelope, envelope.id)
     while header is not None:
-        origin = envelope.id if header.slice_index == 0 else envelope.parent_id
-        if header.origin_id != origin or not _opens(envelope, header):
+        is_origin = header.slice_index == 0
+        origin_id = envelope.id if is_origin else envelope.parent_id
+        sets = own if is_origin else _Sets(envelope, header.origin_id)
+        if header.origin_id != origin_id or header.set_id not in sets:
             raise WrongKeyError(f"set {header.set_id!r} is not one of {envelope.id!r}")
-        header = header.enclosing if header.slice_index == 0 else None
+        header = header.enclosing if is_origin else None
 
 
-def _opens(envelope: Envelope, header: SliceHeader) -> bool:
-    """Whether a set derives from its origin, in this generation or an earlier one, at a hop that the envelope has behind it."""
-    # Its own hop may have opened the set, if the hop failed afterwards.
-    hops = task_key.PATH_LIMIT if envelope.route == UNKNOWN_HOP else envelope.route.position + 1
-    return any(
-        header.set_id == ids.set_id(header.origin_id, generation, position)
-        for generation in reversed(range(envelope.generation + 1))
-        for position in reversed(range(hops))
-    )
+class _Sets:
+    """The sets that an origin can have opened, in the generation of an envelope or an earlier one, at hops behind the envelope.
+
+    The search goes from the latest to the first. It is bounded, and the nested headers of one origin share it: generation, route
+    and headers are what their sender writes.
+    """
+
+    def __init__(self, envelope: Envelope, origin_id: str) -> None:
+        # Its own hop may have opened the set, if the hop failed afterwards.
+        hops = task_key.PATH_LIMIT if envelope.route == UNKNOWN_HOP else envelope.route.position + 1
+        every = (
+            ids.set_id(origin_id, generation, position)
+            for generation in reversed(range(envelope.generation + 1))
+            for position in reversed(range(hops))
+        )
+        self._ahead = islice(every, PLACES_LIMIT)
+        self._behind = set[str]()
+
+    def __contains__(self, set_id: str) -> bool:
+        if set_id in self._behind:
+            return True
+        for each in self._ahead:
+            self._behind.add(each)
+            if each == set_id:
+                return True
+        return False
 
 
 def unsealed(arrival: Arrival, envelope: Envelope) -> Arrival:

@@ -14,7 +14,7 @@ from asya.function.hop import Arrival
 from asya.function.lambdas.batch import Record
 from asya.function.nack import ServiceError
 from asya.protocol import ids, names
-from asya.protocol.codec import ParseError
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
@@ -136,8 +136,10 @@ class Admission(msgspec.Struct, frozen=True):
             envelope = arrival.envelope()
         except ParseError as error:
             return self._unreadable(arrival, error, actor) if is_code else arrival
+        if is_code and self._start_in(arrival, actor) is not None:
+            return structs.replace(arrival, body=encode(entry.starting(envelope)))
         plain = unsealed(arrival, envelope)
-        if is_code and self._start_in(arrival, actor) is None:
+        if is_code:
             try:
                 self.keys.check(envelope)
             except WrongKeyError as error:

@@ -27,7 +27,10 @@ from asya.protocol.task_key import (
 
 SECRET = b"s" * 32
 IDS = st.one_of(st.uuids().map(str), st.text(min_size=1, max_size=20))
-STEPS = st.lists(st.tuples(st.none() | st.integers(0, 50), st.one_of(st.integers(1, 50), st.just("error"))), max_size=5)
+INDEXES = st.integers(1, 50)
+STEPS = st.lists(
+    st.one_of(st.tuples(st.none(), INDEXES), st.tuples(st.integers(0, 50), INDEXES | st.just("error"))), max_size=5
+)
 
 
 def envelope_of(envelope_id: str, generation: int = 0, parent_id: str | None = None) -> Envelope:
