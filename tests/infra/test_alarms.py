@@ -17,7 +17,6 @@ from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.notify_model import ThresholdsSection
 from asya_infra.options import Options
 from tests.infra.test_monitoring import mesh_of
-from tests.paths import PROJECT
 
 HANDLER = "def one(payload): return payload\n"
 TOPIC = "<NotificationsTopic"
@@ -281,16 +280,6 @@ def test_more_than_ten_functions_without_a_queue_have_two_alarms(tmp_path: Path)
     watched = [source.dimensions["FunctionName"] for alarm in found for source in alarm.sources]
     assert watched == [f"asya-shop-{name}" for name in functions]
     assert all(len(alarm.sources) <= MAX_METRICS for alarm in found)
-
-
-def test_the_guide_states_the_price_of_the_alarms(tmp_path: Path) -> None:
-    guide = (PROJECT / "docs" / "how-to" / "watch-a-mesh.md").read_text()
-    (row,) = [line for line in guide.splitlines() if line.startswith("| Metrics that alarms read |")]
-    stated = [(int(count), float(price)) for count, price in re.findall(r"(\d+): \$([\d.]+)", row)]
-    meshes = [mesh_of(tmp_path / str(actors), actors) for actors in (10, 100)]
-    # Each queue also has the alarm of its dead-letter queue.
-    counts = [sum(len(alarm.sources) for alarm in mesh_alarms(mesh)) + len(queue_actors(mesh.table)) for mesh in meshes]
-    assert stated == [(count, round(count * 0.10, 2)) for count in counts], "correct this row of watch-a-mesh.md"
 
 
 def test_the_page_has_each_alarm_with_a_first_step_and_each_threshold(shop: Any) -> None:

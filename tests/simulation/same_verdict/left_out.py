@@ -53,7 +53,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_an_actors_role_reaches_no_objects_of_other_actors": _ROLE,
     },
     "test_gateway_senders": {
-        "test_an_actors_role_reports_about_its_own_actor_alone": _IAM,
+        "test_an_actors_role_reports_about_its_own_actor_and_tasks_that_it_holds": _IAM,
         "test_the_crew_leads_an_actor_only_where_it_may_send": _IAM,
     },
     "test_own_capability": {"test_asya_dev_runs_it_and_follows_its_code": _PROCESSES},
