@@ -99,8 +99,6 @@ def receive(
     """
     try:
         envelope = arrival.envelope()
-        if headers.PAYLOAD_REF in envelope.headers:
-            read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id, actor)
     except ParseError as error:
         return parse_failure(arrival, error, now=now, with_key=with_key)
     is_new = arrival.is_new or envelope.status is None
@@ -110,6 +108,11 @@ def receive(
         if not arrival.is_new and (refused := refusal(envelope)) is not None:
             return parse_failure(arrival, refused, now=now, with_key=with_key)
         envelope = with_key(envelope, arrival.message_id)
+    if headers.PAYLOAD_REF in envelope.headers:
+        try:
+            read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id, actor)
+        except ParseError as error:
+            return parse_failure(arrival, error, now=now, with_key=with_key, starts_task=is_new)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     if (problem := forbidden(hop)) is not None:
         return replace(hop, forbidden=with_versions(str(problem), envelope, mesh))
@@ -159,6 +162,7 @@ def parse_failure(
     *,
     now: datetime,
     with_key: Callable[[Envelope, str], Envelope] = _as_it_is,
+    starts_task: bool = False,
 ) -> Diversion:
     """Send an unreadable message to x-sump as a whole (`protocol §5.1`).
 
@@ -166,6 +170,7 @@ def parse_failure(
 
     Args:
         with_key: gives an envelope the key of the task that it starts, from the SQS message id.
+        starts_task: whether the message starts a task under its id, which its sender has claimed.
     """
     envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
     try:
@@ -185,7 +190,7 @@ def parse_failure(
             created, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))
         ),
     )
-    if error.envelope_id is None or arrival.is_new:
+    if error.envelope_id is None or arrival.is_new or starts_task:
         # An id of its own has no key yet; that of another task keeps the key with which the message came.
         envelope = with_key(without_key(envelope), arrival.message_id)
     return Diversion(envelope_id, (Delivery(names.SUMP, encode(envelope), "sump"),), "ParseError")

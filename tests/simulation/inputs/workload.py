@@ -29,7 +29,7 @@ from tests.simulation.small_messages import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
-PRODUCER = f"{role_id(names.TRIGGERS)}:session"
+PRODUCER = f"{role_id(names.GATEWAY_API)}:session"
 """A function of the mesh that starts tasks along any route, as the mesh file says; `test_strangers` has the senders outside."""
 START_ATTEMPTS = 200
 # Further starts of a schedule with the feature `keys`.
