@@ -61,11 +61,14 @@ def _parent(stat: Path) -> int:
 
 def _doors_of(process: int) -> list[Door]:
     try:
-        program = _program(Path(f"/proc/{process}/cmdline").read_text().split("\0"))
+        words = [word for word in Path(f"/proc/{process}/cmdline").read_text().split("\0") if word]
         links = [_target(each) for each in Path(f"/proc/{process}/fd").iterdir()]
         listening = {**_ports(process, "tcp"), **_ports(process, "tcp6"), **_paths(process)}
     except OSError:
         return []  # ended meanwhile
+    if not words:
+        return []  # ended, and its parent has not asked for it yet
+    program = _program(words)
     inodes = [link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")]
     return [Door(program, *listening[inode]) for inode in inodes if inode in listening]
 
@@ -79,7 +82,7 @@ def _target(descriptor: Path) -> str:
 
 def _program(words: list[str]) -> str:
     """Return the last two parts of a script, or the module of `python -m`, or the name of the program."""
-    program, *arguments = [word for word in words if word]
+    program, *arguments = words
     while arguments and "python" in Path(program).name:
         word = arguments.pop(0)
         if word == "-m":
