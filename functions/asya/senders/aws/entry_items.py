@@ -34,13 +34,13 @@ class LetterSenders:
         expires_at = int((now + KEEP_FORMER).timestamp())
         self._table.write(put(_key(body, actor), {"sender": sender, "expires_at": expires_at}))
 
-    def sender_of(self, body: bytes, actor: str) -> str | None:
+    def sender_of(self, body: bytes, actor: str | None) -> str | None:
         """The principal that sent a dead letter with this body first; None without such a letter.
 
         Args:
-            actor: the actor on whose queue the message lies.
+            actor: the actor on whose queue the message lies; None if its notes do not count.
         """
-        for noted_by in (actor, None):
+        for noted_by in dict.fromkeys((actor, None)):
             sender = self._table.get(_key(body, noted_by)).text("sender", None)
             if sender is not None:
                 return sender

@@ -64,7 +64,8 @@ class Admission(msgspec.Struct, frozen=True):
                     if not self.has_role(record.arrival):
                         outside.append(record)
                     else:
-                        arrival = self._of_role(record.arrival, self.actor)
+                        is_code = self._is_of_code(record.arrival)
+                        arrival = self._of_role(record.arrival, self.actor, is_code=is_code)
                         admitted[record.message_id] = replace(record, arrival=arrival)
                 except (ClientError, BotoCoreError, MissingSecretError) as error:
                     unknown = _unjudged(error)
@@ -104,32 +105,37 @@ class Admission(msgspec.Struct, frozen=True):
             judged = self._entered(arrival, actor)
             if judged.refusal is None or (moved := self._first_sent(arrival, actor)) is None:
                 return judged
-        return self._judged(moved, actor) if self.has_role(moved) else self._entered(moved, actor)
+        if not self.has_role(moved):
+            return self._entered(moved, actor)
+        # Code of users writes the notes of its own queue, where each message of the mesh bears a key.
+        return self._judged(moved, actor, is_code=runs_code(self.mesh, actor))
 
-    def _judged(self, arrival: Arrival, actor: str) -> Arrival:
+    def _judged(self, arrival: Arrival, actor: str, *, is_code: bool = False) -> Arrival:
         """The message of a role of the mesh as it may count, for a function that has not its queue.
 
         Nobody has claimed the id of a task that code of users has started, and that has not begun.
+
+        Args:
+            is_code: whether code of users may have sent the message, whatever its role.
         """
-        judged = self._of_role(arrival, actor)
-        if (
-            judged.refusal is None
-            and self._is_of_code(arrival)
-            and (start := self._start_in(judged, actor)) is not None
-        ):
+        is_code = is_code or self._is_of_code(arrival)
+        judged = self._of_role(arrival, actor, is_code=is_code)
+        if judged.refusal is None and is_code and (start := self._start_in(judged, actor)) is not None:
             refusal = self.refusal(start, arrival)
             return judged if refusal is None else structs.replace(judged, is_new=True, refusal=refusal)
         return judged
 
-    def _of_role(self, arrival: Arrival, actor: str) -> Arrival:
+    def _of_role(self, arrival: Arrival, actor: str, *, is_code: bool) -> Arrival:
         """The message of a role of the mesh without its key, or as refused if the code of users may not have sent it.
+
+        Args:
+            is_code: whether code of users may have sent it.
 
         Raises:
             ClientError, BotoCoreError: the table cannot be read.
         """
         if isinstance(self.keys, EntryKeys):
             return arrival  # code of users reads no key
-        is_code = self._is_of_code(arrival)
         if not is_code and KEY.encode() not in arrival.body:
             return arrival
         try:
@@ -277,7 +283,9 @@ class Admission(msgspec.Struct, frozen=True):
         Raises:
             ClientError, BotoCoreError: the table cannot be read or written.
         """
-        self.letters.note(arrival.body, self._first_sender(arrival, actor), self.now())
+        # What code of users has noted counts at its own queue alone.
+        noted_by = None if runs_code(self.mesh, actor) else actor
+        self.letters.note(arrival.body, self._first_sender(arrival, noted_by), self.now())
 
     def note_given_up(self, body: bytes, sender: str) -> None:
         """Note who sent a message that this function gives up: SQS may move it back before x-dlq has seen it.
@@ -291,12 +299,16 @@ class Admission(msgspec.Struct, frozen=True):
         """
         self.letters.note(body, sender, self.now(), self.actor)
 
-    def _first_sender(self, arrival: Arrival, actor: str) -> str:
-        """Who sent a message before SQS's own redrive moved it."""
+    def _first_sender(self, arrival: Arrival, actor: str | None) -> str:
+        """Who sent a message before SQS's own redrive moved it.
+
+        Args:
+            actor: the actor whose notes count besides those of x-dlq; None for none.
+        """
         first = arrival if self.has_role(arrival) else self._first_sent(arrival, actor) or arrival
         return first.sender
 
-    def _first_sent(self, arrival: Arrival, actor: str) -> Arrival | None:
+    def _first_sent(self, arrival: Arrival, actor: str | None) -> Arrival | None:
         """The message as it was sent before SQS's own redrive moved it; None if nobody has noted it."""
         sender = self.letters.sender_of(arrival.body, actor)
         return structs.replace(arrival, sender=sender) if sender is not None else None

@@ -1,5 +1,6 @@
 """Code of one light actor tries to reach tasks that it does not hold, by its key and its items of tables (`protocol §4.keys`)."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from asya.protocol.headers import KEY
 from asya.protocol.names import dlq_name, queue_name, table_name
 from asya.protocol.task_key import Step
 from asya.testing import Mesh
+from asya.testing.errors import RefusedError
 from asya.testing.run import Run
 from asya.testing.services.roles import role_id
 
@@ -153,5 +155,25 @@ def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
         bank.answer(run, approved=True)
     else:
         bank.travel(days=5, minutes=1)
+    assert run.status == "succeeded"
+    assert "forged" not in json.dumps(run.result)
+
+
+@pytest.mark.rule("4.keys.checked", "4.entry.moved.unseen")
+def test_a_forged_note_of_a_letter_spares_no_key(bank: Mesh) -> None:
+    """Code of an actor notes the gateway as the first sender of a letter of somebody outside, and an operator redrives it."""
+    run = bank.call("pay", {"amount": 2})
+    body = json.dumps(envelope(run.id, "intake", {}, status=PENDING))
+    note = {"pk": {"S": f"LETTER#intake#{hashlib.sha256(body.encode()).hexdigest()}"}, "sk": {"S": "sender"}}
+    item = note | {"sender": {"S": role_id("x-gateway-api")}}
+    bank.cloud.tables.put_item(TableName=table_name("bank", "sink"), Item=item)
+    bank.cloud.queues.send(dlq_name("bank", "intake"), body, sender=None, by="AIDAACCOMPLICE")
+    before = bank.ask("GET", f"/api/v1/mesh/{run.id}", dict[str, Any])
+    bank.travel(minutes=2)
+    assert bank.ask("GET", f"/api/v1/mesh/{run.id}", dict[str, Any]) == before
+    with pytest.raises(RefusedError, match="may not speak for the task"):
+        bank.redrive("intake")
+    assert bank.ask("GET", f"/api/v1/mesh/{run.id}", dict[str, Any]) == before
+    bank.answer(run, approved=True)
     assert run.status == "succeeded"
     assert "forged" not in json.dumps(run.result)
