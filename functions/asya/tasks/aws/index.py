@@ -195,7 +195,8 @@ class TaskIndex:
         pages = self._map(lambda partition: self._query(index, attribute, partition, before, limit), partitions)
         ends = [page.complete_to for page in pages if page.complete_to is not None]
         complete_to = max(ends) if ends else None
-        keys = sorted((key for page in pages for key in page.keys), reverse=True)
+        # A task that moves meanwhile, because its status changes, may stand in two partitions.
+        keys = sorted({key for page in pages for key in page.keys}, reverse=True)
         return IndexPage([key for key in keys if complete_to is None or key >= complete_to], complete_to)
 
     def _query(self, index: str, attribute: str, partition: str, before: ListKey, limit: int) -> IndexPage:
