@@ -20,6 +20,9 @@ from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail, is
 from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.pauses.registry import pause_of_record
 
+_CONTINUING = frozenset({"crew", "fan_in", "pause", "wait"})
+"""The kinds of actors that lead on the routes of others."""
+
 
 @dataclass
 class AckChecks:
@@ -177,12 +180,24 @@ class AckChecks:
             return None
         for frame in call.frames:
             ahead = envelope.next if frame.next is None else frame.next
-            if ahead and not self._is_target(target_of(envelope, ahead[0])):
+            if not self._may_leave([target_of(envelope, logical) for logical in ahead]):
                 return None  # the hop ends here with a route mismatch
             # A nondeterministic handler produces other frames in each call; the first saved ones count.
             if stable_trail(frame.trail) not in self.ledger.accepted_trails:
                 return frame
         return None
+
+    def _may_leave(self, ahead: list[str]) -> bool:
+        """Whether the route leads to an actor with code of users by way of the crew alone (`protocol §1.authority`).
+
+        Behind the crew an actor may be one that only a later deployment has.
+        """
+        for place, actor in enumerate(ahead):
+            if actor in ("x-sink", "x-sump") or (place == 0 and not self._is_target(actor)):
+                return False
+            if actor not in self.ledger.mesh.actors or self.ledger.mesh.actors[actor].kind not in _CONTINUING:
+                return True
+        return True
 
     def _is_target(self, actor: str) -> bool:
         is_known = actor in self.ledger.mesh.actors and actor not in ("x-sink", "x-sump")
