@@ -69,7 +69,7 @@ def test_the_alarms_tell_the_receivers_when_they_go_on_and_off(shop: Any) -> Non
 
 
 def test_only_critical_alarms_tell_the_pager(shop: Any) -> None:
-    """One failed task is a warning: it is told, and wakes nobody."""
+    """One failed task is a warning, which goes to `email` and wakes nobody."""
     (pager,) = [each for each in shop.resources("AWS::SNS::Subscription", "alarms") if "pager" in each["Endpoint"]]
     assert pager["TopicArn"].startswith("<CriticalNotificationsTopic")
     paged = {name for name, alarm in alarms(shop).items() if pager["TopicArn"] in alarm["AlarmActions"]}

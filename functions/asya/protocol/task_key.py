@@ -65,7 +65,7 @@ class TaskKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class WrongKeyError(ValueError):
-    """Whoever has sent an envelope or a report does not hold the task that it is about."""
+    """The sender of an envelope or of a report does not hold its task."""
 
 
 class Subject(msgspec.Struct, frozen=True, gc=False):
@@ -121,7 +121,7 @@ def child_key(parent: Envelope, step: Step) -> Raw | None:
         key = _decoder.decode(raw)
         mac = _child_code(bytes.fromhex(key.mac), step)
     except ValueError:
-        return raw  # whoever checks it says what is wrong
+        return raw  # the function that checks it says what is wrong
     return json_text(msgspec.structs.replace(key, mac=mac.hex(), path=(*key.path, step)))
 
 

@@ -10,7 +10,7 @@ SLICE = Statement(
     by=CONTINUED_BY,
     shown={Speaker.CODE: Proof.KEY},
 )
-# Not the actor itself: a message that waits until it is due comes back from there, whoever has sent it.
+# The actor itself may not say it: a message that waits until it is due comes back in its name, with any first sender.
 REPEAT = Statement(name="repeat", text="repeat a fan-out", by=(names.GATEWAY_API,))
 LOST_SLICE = Statement(
     name="lost-slice",

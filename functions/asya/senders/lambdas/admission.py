@@ -27,8 +27,6 @@ from asya.senders.aws.role_list import RoleList
 from asya.senders.statements import UNLISTED, Proof, Statement, problem, proof_of
 from asya.senders.task_keys import EntryKeys, MeshKeys, runs_code, unsealed
 
-_END_QUEUES = (names.SINK, names.SUMP)
-
 
 class Admission(msgspec.Struct, frozen=True):
     """Decides by the sender of each message what it may bear.
@@ -100,7 +98,7 @@ class Admission(msgspec.Struct, frozen=True):
         if self.has_role(arrival):
             return self._judged(arrival, actor)
         # SQS's own redrive makes its caller the sender. A bare message is looked up only if its id is somebody else's.
-        moved = self._first_sent(arrival, actor) if actor in _END_QUEUES or _bears_state(arrival) else None
+        moved = self._first_sent(arrival, actor) if actor in names.END_ACTORS or _bears_state(arrival) else None
         if moved is None:
             judged = self._entered(arrival, actor)
             if judged.refusal is None or (moved := self._first_sent(arrival, actor)) is None:
@@ -175,7 +173,7 @@ class Admission(msgspec.Struct, frozen=True):
             return None
         has_own_id = not ids.is_reserved(envelope.id) or envelope.id == ids.id_of_message(arrival.message_id)
         is_start = envelope.status is None and KEY not in envelope.headers and has_own_id
-        return envelope if is_start and actor not in _END_QUEUES else None
+        return envelope if is_start and actor not in names.END_ACTORS else None
 
     def refusal(self, envelope: Envelope, arrival: Arrival) -> ParseError | None:
         """Why a role of the mesh may not start a task under the id of an envelope; None if the id is claimed now.
@@ -184,7 +182,7 @@ class Admission(msgspec.Struct, frozen=True):
             ClientError, BotoCoreError: the table cannot be written.
         """
         if isinstance(self.keys, EntryKeys) and KEY in envelope.headers:
-            return None  # it is of a task that has begun, and whoever checks its key says so
+            return None  # its task has begun, and the function that checks its key says so
         if envelope.id == ids.id_of_message(arrival.message_id):
             return None  # a legacy message without an id
         return entry.refusal_of(envelope, lambda new: self._claim(new, arrival.sender))
@@ -314,7 +312,7 @@ class Admission(msgspec.Struct, frozen=True):
         return structs.replace(arrival, sender=sender) if sender is not None else None
 
     def _entered(self, arrival: Arrival, actor: str) -> Arrival:
-        if actor in _END_QUEUES:
+        if actor in names.END_ACTORS:
             return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
         return entry.enter(arrival, lambda envelope: self._claim(envelope, arrival.sender), self.keys.enter)
 

@@ -100,7 +100,7 @@ def build_keys(own: Function) -> EntryKeys | MeshKeys:
 
 
 def _remembered(ask: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
-    """The answers of a table, of which a process remembers each yes: a task has many reports."""
+    """Answers of a table. A process remembers each yes, because a task has many reports."""
     known: set[tuple[str, str]] = set()
 
     def answer(envelope_id: str, actor: str) -> bool:

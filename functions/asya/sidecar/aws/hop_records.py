@@ -94,8 +94,8 @@ class FrameBuffer:
         """Read the frames that an earlier run of this hop has stored; None if there are none.
 
         Args:
-            actor: the actor of the hop, if that is not this function. Its frames count if they were kept for one key alone:
-                whoever may send to the actor may forge an envelope of this id.
+            actor: the actor of the hop, if that is not this function. Its frames count if they were kept for one key alone,
+                because each sender to that actor can forge an envelope of this id.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be read.

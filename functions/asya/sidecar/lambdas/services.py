@@ -84,7 +84,7 @@ class Services(Function):
         """Stores payloads that are too large for SQS."""
         actor = self.settings.actor
         # Envelopes end here with the references that other actors received.
-        reader = None if actor in (names.SINK, names.SUMP) else actor
+        reader = None if actor in names.END_ACTORS else actor
         return ClaimCheck(clients.s3(), self.settings.bucket, reader=reader)
 
     @cached_property

@@ -126,7 +126,7 @@ _REFUSALS = (
     "has no header x-asya-fan-in",
     "unknown message dropped",
 )
-"""What a refusal says: its reason, or that a sender outside has sent what is no task, or what AWS does not confirm."""
+"""The texts of refusals: the statement is not the sender's, its message starts no task, or AWS does not confirm it."""
 tags = count()
 
 
