@@ -144,14 +144,6 @@ def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
         id=ids.hook_id(envelope.id, envelope.generation, hook),
         parent_id=envelope.id,
         route=Route((), hook, ()),
-        status=status.Status(
-            phase=states.PENDING,
-            actor=hook,
-            attempt=1,
-            max_attempts=1,
-            created_at=at,
-            updated_at=at,
-            error=final_status.error if final_status else None,
-        ),
+        status=replace(status.created(hook, at), error=final_status.error if final_status else None),
     )
     return copy.with_headers(dict.fromkeys(_ENDS_WITH_THE_ROUTE) | {headers.HOOK: hook, headers.MESH_STATUS: "off"})
