@@ -51,10 +51,6 @@ class EntryKeys:
             return envelope
         return task_key.entered(replace(envelope, parent_id=None), self.secret(), self.actor, message_id)
 
-    def admit(self, arrival: Arrival) -> Arrival:
-        """A message of a role of the mesh as it is: code of users reads no key."""
-        return arrival
-
     def seal(self, delivery: Delivery) -> Delivery:
         """The delivery as it is: what leaves bears the key with which it came, or one that derives from it."""
         return delivery
