@@ -100,6 +100,11 @@ QUEUE_POLICY: Final = Limit(
 STATEMENTS_OF_A_QUEUE: Final = Limit(20, "statements of a queue's policy", _SQS_POLICIES)
 TOPIC_POLICY: Final = Limit(30 * 1024, "bytes of a topic's policy", _SNS_POLICIES)
 STATEMENTS_OF_A_TOPIC: Final = Limit(100, "statements of a topic's policy", _SNS_POLICIES)
+FILTER_COMBINATIONS: Final = Limit(
+    150,
+    "combinations of values of a subscription's filter policy",
+    "https://docs.aws.amazon.com/sns/latest/dg/subscription-filter-policy-constraints.html",
+)
 KEY_POLICY: Final = Limit(
     32 * 1024,
     "bytes of a key's policy",

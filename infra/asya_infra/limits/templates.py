@@ -1,6 +1,7 @@
 """Checks synthesized templates against the limits of AWS. Pure."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ _ROLE, _POLICY, _FUNCTION = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::L
 _QUEUE, _SOURCE, _ALARM = "AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"
 _QUEUE_POLICY, _BUCKET = "AWS::SQS::QueuePolicy", "AWS::S3::Bucket"
 _TOPIC_POLICY, _KEY, _BUCKET_POLICY = "AWS::SNS::TopicPolicy", "AWS::KMS::Key", "AWS::S3::BucketPolicy"
+_SUBSCRIPTION = "AWS::SNS::Subscription"
 _PERMISSION, _TABLE, _PARAMETER = "AWS::Lambda::Permission", "AWS::DynamoDB::Table", "AWS::SSM::Parameter"
 _AUTHORIZER = "AWS::ApiGatewayV2::Authorizer"
 _RULE, _DASHBOARD, _APPLICATION = "AWS::Events::Rule", "AWS::CloudWatch::Dashboard", "AWS::EMRServerless::Application"
@@ -193,6 +195,12 @@ def _rule(rule: Resource) -> Iterator[Violation]:
     yield from _over(rule, targets, limits.TARGETS_OF_A_RULE, "Use a rule for each five targets.")
 
 
+def _subscription(subscription: Resource) -> Iterator[Violation]:
+    combinations = math.prod(len(values) for values in subscription.properties.get("FilterPolicy", {}).values())
+    advice = "Give other actors another address under `pause.notify`."
+    yield from _over(subscription, combinations, limits.FILTER_COMBINATIONS, advice)
+
+
 def _nothing(_: Resource) -> Iterator[Violation]:
     return iter(())
 
@@ -204,6 +212,7 @@ _CHECKS: Mapping[str, Callable[[Resource], Iterator[Violation]]] = {
     _QUEUE: _queue,
     _QUEUE_POLICY: _queue_policy,
     _TOPIC_POLICY: _topic_policy,
+    _SUBSCRIPTION: _subscription,
     _KEY: _key,
     _BUCKET: _bucket,
     _BUCKET_POLICY: _bucket_policy,

@@ -241,6 +241,11 @@ def alarm(metrics: int = 1, period: int = 60, **properties: Any) -> dict[str, An
             "101 statements of a topic's policy; at most 100.",
         ),
         (
+            resource("AWS::SNS::Subscription", FilterPolicy={"actor": ["a"] * 75, "kind": ["b"] * 2}),
+            resource("AWS::SNS::Subscription", FilterPolicy={"actor": ["a"] * 151}),
+            "151 combinations of values of a subscription's filter policy; at most 150. Give other actors another address",
+        ),
+        (
             resource("AWS::KMS::Key", KeyPolicy={"Statement": "x" * 32_000}),
             resource("AWS::KMS::Key", KeyPolicy={"Statement": "x" * 33_000}),
             "bytes of a key's policy; at most 32,768.",
