@@ -69,7 +69,7 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-push-feed", "capabilities.a2a.lambdas.push.push_feed"),
         ("x-push", "capabilities.a2a.lambdas.push.push"),
         ("x-reports", "gateway.lambdas.wiring.report_queues"),
-        ("x-roles", "senders.lambdas.wiring.role_listing"),
+        ("x-roles", "senders.lambdas.role_listing.role_listing"),
         ("x-gateway-ingest", "gateway.lambdas.wiring.ingest"),
         ("x-gateway-api", "gateway.lambdas.wiring.api"),
         ("x-gateway-stream", "gateway.streams.routes.stream"),

@@ -226,7 +226,7 @@ FUNCTIONS = (
     ),
     Function(
         name=names.ROLES,
-        entry_point="asya.senders.lambdas.wiring.role_listing",
+        entry_point="asya.senders.lambdas.role_listing.role_listing",
         called_by=Deployments(),
         timeout=60,
         # It lists the roles of the mesh, writes the secrets of keys, and reaches nothing else in the table of claims.

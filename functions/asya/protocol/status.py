@@ -56,7 +56,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     error: ErrorInfo | None = None
 
 
-def created(actor: str, at: str, deadline_at: str | None = None) -> Status:
+def created(actor: str, at: str | None, deadline_at: str | None = None) -> Status:
     """The status of a new task at the gateway (`protocol §2`, creation)."""
     return Status(
         phase=states.PENDING,

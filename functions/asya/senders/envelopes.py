@@ -1,6 +1,6 @@
 """Declares what functions hear that take envelopes along their routes (`asya.senders.statements`)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from asya.protocol import names
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement

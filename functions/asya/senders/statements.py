@@ -7,8 +7,9 @@ not believed for that alone: `shown` names what else shows it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+import msgspec
 
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -44,8 +45,7 @@ class Proof(Enum):
     POLICY = "the policy of the queue"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """What a message on a queue says.
 
     Attributes:
@@ -59,7 +59,7 @@ class Statement:
     name: str
     text: str
     by: tuple[Speaker | str, ...] = ()
-    shown: Mapping[Speaker, Proof] = field(default_factory=dict)
+    shown: Mapping[Speaker, Proof] = msgspec.field(default_factory=dict)
     queue: str | None = None
 
 

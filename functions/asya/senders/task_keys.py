@@ -5,9 +5,9 @@ nothing in it shows, stores or logs a key. A function with code of users passes 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 
+import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -30,8 +30,7 @@ def runs_code(mesh: MeshTable, function: str) -> bool:
     return speaker_of(mesh, function) in (Speaker.CODE, Speaker.OTHER_VERSION)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryKeys:
+class EntryKeys(msgspec.Struct, frozen=True):
     """The keys of a function with code of users.
 
     Attributes:
@@ -60,8 +59,7 @@ class EntryKeys:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class MeshKeys:
+class MeshKeys(msgspec.Struct, frozen=True):
     """The keys of a function without code of users.
 
     Attributes:

@@ -1,6 +1,6 @@
 """Declares what the actors of pauses and waits hear (`asya.senders.statements`)."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from asya.protocol import names
 from asya.senders.envelopes import CONTINUE, CREW, ENTER, RETRY

@@ -1,80 +1,17 @@
-"""The Lambda entry point of x-roles, which lists the roles of a stack, and the list that consumers ask."""
+"""Builds what consumers ask about senders: the list of roles, keys, and admission."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from functools import cache
-from typing import Any
-
-import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.legacy import child_ids
 from asya.function.aws import clients
-from asya.function.aws.settings import Settings, load_settings
-from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.function import Function
-from asya.protocol.task_key import SECRET_BYTES
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.key_items import KeyItems
-from asya.senders.aws.resource_answer import send_answer
 from asya.senders.aws.role_list import RoleItems, RoleList
 from asya.senders.lambdas.admission import Admission
-from asya.senders.roles import ListChange, ListRequest, list_change, read_request
 from asya.senders.task_keys import EntryKeys, MeshKeys, runs_code
-
-_TRIES = 8
-_PAUSE_SECONDS = 5.0
-
-
-class RoleListing(msgspec.Struct, frozen=True):
-    """The function behind the custom resource of each stack with roles.
-
-    Attributes:
-        keys: the secrets of the mesh, which are written before the functions exist that read them.
-        answer: tells CloudFormation how a request ended.
-        new_secret: returns so many random bytes.
-    """
-
-    items: RoleItems
-    keys: KeyItems
-    telemetry: Telemetry
-    answer: Callable[[ListRequest, str, str | None], None]
-    now: Callable[[], datetime]
-    sleep: Callable[[float], None]
-    new_secret: Callable[[int], bytes] = os.urandom
-
-    def process(self, event: Mapping[str, Any]) -> None:
-        """Change the list as a request of CloudFormation asks, and answer it. A failure fails the deployment at once.
-
-        Raises:
-            ValueError: the event is not of a custom resource.
-            Exception: CloudFormation did not take the answer; the deployment fails after its time limit.
-        """
-        request = read_request(event)
-        problem = None
-        try:
-            self._write(list_change(request))
-        except (ClientError, BotoCoreError) as error:
-            problem = f"the roles of the stack could not be listed: {error}"
-            self.telemetry.log.exception("roles not listed", stack=request.stack_id)
-        self.answer(request, request.logical_id, problem)
-        self.telemetry.log.info("roles listed", stack=request.stack_id, type=request.type, problem=problem)
-
-    def _write(self, change: ListChange) -> None:
-        """Write a change. The permissions of a role that was made just now take effect within seconds."""
-        for is_last in (*[False] * _TRIES, True):
-            try:
-                self.keys.write(self.new_secret(SECRET_BYTES), change.listed.values())
-                self.items.write(change, self.now())
-            except ClientError as error:
-                if is_last or error.response["Error"]["Code"] != "AccessDeniedException":
-                    raise
-                self.sleep(_PAUSE_SECONDS)
-            else:
-                return
-
 
 _CLAIMS = 10  # a batch of messages
 _MOST_KNOWN = 10_000  # raw tasks
@@ -82,7 +19,7 @@ _MOST_KNOWN = 10_000  # raw tasks
 
 def build_role_list(own: Function) -> RoleList:
     """Build the list that a process asks."""
-    return RoleList(_items(own.settings), own.now)
+    return RoleList(RoleItems(clients.dynamodb(), own.settings.table_name("sink")), own.now)
 
 
 def build_keys(own: Function) -> EntryKeys | MeshKeys:
@@ -131,25 +68,3 @@ def build_admission(own: Function, keys: EntryKeys | MeshKeys) -> Admission:
         now=own.now,
         each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if own.environment.is_threaded else map,
     )
-
-
-def build_role_listing(
-    own: Function, answer: Callable[[ListRequest, str, str | None], None] = send_answer
-) -> RoleListing:
-    """Build the function that lists the roles of a stack."""
-    keys = KeyItems(clients.dynamodb(), own.settings.table_name("sink"))
-    return RoleListing(_items(own.settings), keys, own.telemetry, answer, own.now, own.environment.sleep)
-
-
-def _items(settings: Settings) -> RoleItems:
-    return RoleItems(clients.dynamodb(), settings.table_name("sink"))
-
-
-@cache
-def _role_listing() -> RoleListing:
-    return build_role_listing(Function(load_settings(os.environ)))
-
-
-def role_listing(event: Mapping[str, Any], _context: object) -> None:
-    """Handle a request of CloudFormation for the custom resource of a stack."""
-    _role_listing().process(event)

@@ -6,7 +6,8 @@ from botocore.exceptions import ClientError
 from asya.protocol.task_key import SECRET_BYTES, actor_secret
 from asya.senders.aws.key_items import KeyItems
 from asya.senders.aws.role_list import RoleItems
-from asya.senders.lambdas.wiring import RoleListing, build_role_list, build_role_listing
+from asya.senders.lambdas.role_listing import RoleListing, build_role_listing
+from asya.senders.lambdas.wiring import build_role_list
 from asya.senders.roles import ListRequest
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.senders import MESH_SECRET
