@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from asya.function.hop import PROBLEM
 from asya.protocol import names
+from asya.protocol.mesh_table import BODY_LIMIT
 from asya.protocol.triggers import Webhook
 from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.testing.webhooks import signed_headers
@@ -102,7 +103,7 @@ def test_16_a_large_webhook_travels_through_s3_and_starts_one_task(gateway: Depl
 def test_16_everything_else_is_refused(gateway: DeployedCloud) -> None:
     good = signed(GITHUB, PUSH)
     wrong = {"X-Hub-Signature-256": f"sha256={'0' * 64}"}
-    large = b" " * (4 * 1024 * 1024 + 1)
+    large = b" " * (BODY_LIMIT + 1)
     answers = [
         post(gateway, "pushed", PUSH, {}),
         post(gateway, "pushed", PUSH, wrong),

@@ -292,6 +292,14 @@ class Sink(SinkOptions, frozen=True, kw_only=True):
     index: bool = False
 
 
+BODY_LIMIT = 2900 * 1024
+"""Bytes of the largest body that any call takes.
+
+The body is a string in an event of Lambda, which has 6 MB at most. Each quote, backslash and line break counts twice in it. The
+rest is for headers.
+"""
+
+
 class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of the gateway that the mesh file and the table have alike."""
 

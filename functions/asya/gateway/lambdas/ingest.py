@@ -18,11 +18,9 @@ from asya.gateway.http.router import Request, Response, check_size
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.envelope import Route
 from asya.protocol.events import EventResult, EventResults, Report
+from asya.protocol.mesh_table import BODY_LIMIT
 from asya.tasks.aws.tasks import ReportWriter, Tasks
 from asya.tasks.received_reports import BatchError, read_events, read_single_event
-
-# Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body.
-BODY_LIMIT = 4 * 1024 * 1024
 
 Content = TypeVar("Content")
 

@@ -26,15 +26,13 @@ from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.router import Request, Response, check_size
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import BODY_LIMIT, MeshTable
 from asya.protocol.text import decode_text
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.starts.tool_schemas import validate
 
-BODY_LIMIT = 4 * 1024 * 1024
-"""Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body."""
 _NAME_LIMIT = 255
 _WRONG = "the signature is missing or wrong"
 _OLD = "the signed time is more than five minutes from now"

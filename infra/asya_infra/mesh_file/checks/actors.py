@@ -11,7 +11,7 @@ from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS, promp
 from asya.contracts.spark_types import is_name
 from asya.protocol.exact_json import encode_json
 from asya.protocol.json_pointer import check_pointer
-from asya.protocol.mesh_table import Retention
+from asya.protocol.mesh_table import BODY_LIMIT, Retention
 from asya.protocol.pause import PauseField
 from asya.protocol.wait import Wait
 from asya.registry import PRODUCT, Registry
@@ -163,8 +163,6 @@ def check_resiliency(context: Context) -> Iterator[Finding]:
 
 _DAY = 86400
 _VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the mesh's own variables need the rest
-# A body is a string in the JSON of Lambda's event, which doubles quotes, backslashes and line breaks. The rest is for headers.
-BODY_LIMIT = 2900 * 1024
 _SMALL_BATCH = 10  # a larger batch of SQS needs a window
 _LIGHT_WINDOW = 300  # the limit of an event source mapping
 # A message may stay in its queue and then in the dead-letter queue before its payload is needed.

@@ -17,7 +17,7 @@ from asya.protocol.events import EventResult, EventResults, Report
 from asya.protocol.exact_json import encode_json
 
 _CONNECT_TIMEOUT = 1.0  # seconds
-# The limits of one call; the endpoint accepts 500 items and 4 MiB.
+# The limits of one call; the endpoint accepts 500 items and 2,900 KiB.
 _MAX_ITEMS = 200
 _MAX_BYTES = 2 * 1024 * 1024
 # The answers after which a report is not retried: accepted, or refused for good (`protocol §5`, reports).

@@ -8,6 +8,7 @@ from msgspec.structs import replace as changed
 
 from asya.function.aws import clients
 from asya.protocol import names
+from asya.protocol.mesh_table import BODY_LIMIT
 from asya.tasks.aws.partials import RETENTION, PartialStore
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -72,6 +73,15 @@ def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     assert post(gateway, {"type": "fly", "data": {}}) == (204, None)
     assert post(gateway, body) == (204, None)
     assert (shown(gateway)["status"], shown(gateway)["result"]) == ("succeeded", {"n": 1})
+
+
+@pytest.mark.rule("13.event-data")
+@pytest.mark.parametrize("route", [ROUTE, "POST /api/v1/mesh/events"])
+def test_a_body_whose_event_lambda_may_refuse_is_too_large(gateway: Gateway, route: str) -> None:
+    body = "x" * (BODY_LIMIT + 1)
+    status, content = gateway.ingest(route_event(route, ALICE, body, id="t"))
+    assert (status, content["error"]["code"]) == (413, "too_large")
+    assert gateway.ingest(route_event(route, ALICE, body[:-1], id="t"))[0] == 400
 
 
 @pytest.mark.rule("13.statuses")

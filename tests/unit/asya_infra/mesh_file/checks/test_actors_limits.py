@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from asya_infra.mesh_file.checks.actors import BODY_LIMIT
+from asya.protocol.mesh_table import BODY_LIMIT
 from tests.unit.asya_infra.mesh_file.loading import light_actor_problems, mesh_problems
 
 pytestmark = pytest.mark.usefixtures("folder")
