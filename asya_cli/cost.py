@@ -1,4 +1,4 @@
-"""`asya cost`: what a mesh costs by the list prices of AWS, with the arithmetic."""
+"""`asya cost`: what a mesh costs by the list prices of AWS, with the arithmetic, and how large it is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cost(
     output: Output = _OUTPUT,
     as_json: JsonDocument = False,
 ) -> None:
-    """Compute what a mesh costs: a month without an envelope, and a million hops and tasks of light actors.
+    """Compute what a mesh costs: a month without an envelope, and a million hops and tasks of light actors. Count its resources.
 
     List prices without free tiers. Your handlers, job runs, data and network come on top. It needs no AWS account.
     """
@@ -44,6 +44,7 @@ def cost(
 
 def _show(console: Console, costs: Costs) -> None:
     console.print(f"asya-{costs.namespace}: {costs.prices}, without free tiers", style="bold")
+    console.print(costs.size.text)
     for each in (costs.idle, *costs.calls):
         console.print()
         console.print(_table(each))

@@ -22,7 +22,7 @@ from asya_infra.contracts.mesh_contracts import MeshContracts, contracts_of, rea
 from asya_infra.contracts.mesh_types import read_mesh_types, tool_schemas
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
-from asya_infra.placement import SHARDS
+from asya_infra.placement import MOST_SHARDS, functions_part
 from asya_infra.product.places import BUILD, FILES, JOB_LIBRARY
 
 
@@ -181,4 +181,4 @@ def _use_own_library(folder: Path) -> None:
 
 
 def _functions() -> list[str]:
-    return [f"functions-{shard}" for shard in range(SHARDS)]
+    return [functions_part(shard) for shard in range(MOST_SHARDS)]

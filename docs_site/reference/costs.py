@@ -1,15 +1,17 @@
-"""Writes the costs of the example into docs/how-to/going-to-production.md, by the cost model: `make generated`."""
+"""Writes the sizes and the costs of the example into docs/how-to/going-to-production.md, by the cost model: `make generated`."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from msgspec.structs import astuple
 
 from asya.protocol import names
 from asya_cli.synthesis import synthesize
 from asya_infra.assembly import Template, read_assembly
 from asya_infra.costs import model, prices
 from asya_infra.costs.counts import FULL, LOADS, MEMORY_GB, SINGLE, SWEEP_SECONDS, Load, counts
-from asya_infra.costs.view import HOP, SILENT, TASK
+from asya_infra.costs.view import HOP, SILENT, TASK, size_of
 from docs_site.reference.tables import table, with_written
 
 _FILES = Path(__file__).parents[2]
@@ -36,6 +38,16 @@ def dollars_of(what: str, load: Load) -> float:
 
 
 def _costs(example: Templates, light: Templates) -> Iterator[str]:
+    yield "### Size"
+    yield ""
+    sizes = (
+        ("one light actor", size_of(light.values())),
+        ("the example: six actors, two of them heavy", size_of(example.values())),
+    )
+    header = ("mesh", "stacks", "resources", "functions", "queues, with dead-letter queues")
+    yield from table(header, [(mesh, *map(str, astuple(size))) for mesh, size in sizes])
+    yield "### Prices"
+    yield ""
     yield f"List prices of {prices.REGION}, {prices.DATE}:"
     yield ""
     yield from table(("service", "price"), [(each.service, each.text) for each in prices.ALL])

@@ -46,7 +46,7 @@ from asya_infra.constructs.undelivered import UndeliveredQueue
 from asya_infra.contracts.mesh_contracts import ACTOR, actor_records
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.groups import heavy_actors
-from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
+from asya_infra.placement import CREW_SHARD, functions_part, queues_part, shard_of
 from asya_infra.resource_settings import actor_queue, system_queues
 
 
@@ -118,7 +118,7 @@ class QueuesStack(MeshStack):
     """A queue and a dead-letter queue for each of these actors. The crew's shard also has the mesh's own queues."""
 
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
-        super().__init__(scope, mesh, f"queues-{shard}")
+        super().__init__(scope, mesh, queues_part(shard))
         self.termination_protection = _is_protected(mesh)
         queues = [self._actor(mesh, name) for name in actors]
         if shard == CREW_SHARD:
@@ -206,7 +206,7 @@ class FunctionsStack(MeshStack):
         *,
         task_changes: str,
     ) -> None:
-        super().__init__(scope, mesh, f"functions-{shard}")
+        super().__init__(scope, mesh, functions_part(shard))
         shard_actors = list(actors)
         if not shard_actors and shard != CREW_SHARD:
             # A template needs a resource.
@@ -321,12 +321,9 @@ def add_stacks(app: App, mesh: Mesh) -> None:
 
 
 def _actors_by_shard(mesh: Mesh) -> dict[int, list[str]]:
-    shards: dict[int, list[str]] = {CREW_SHARD: []}
-    if mesh.options.layer_target == "lambda":
-        # The local cloud saves the time to deploy empty stacks.
-        shards.update({shard: [] for shard in range(SHARDS)})
+    shards: dict[int, list[str]] = {shard: [] for shard in range(mesh.file.shards)}
     for name in sorted(mesh.file.actors):
         # Crew actors stay in the crew's shard even if the mesh file redefines them: queues never move.
         if not names.is_reserved(name):
-            shards.setdefault(shard_of(name), []).append(name)
+            shards[shard_of(name, mesh.file.shards)].append(name)
     return shards

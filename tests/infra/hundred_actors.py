@@ -64,6 +64,7 @@ def _mesh() -> dict[str, Any]:
         "namespace": "hundred",
         "code": "handlers",
         "jobs": "jobs",
+        "shards": 8,
         "defaults": {"timeout": "20s", "batch": {"size": 5}, "concurrency": 20},
         "actors": {
             **actors,

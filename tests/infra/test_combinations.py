@@ -131,7 +131,7 @@ def test_risky_options_may_change(judge: Judge, everything: Accepted, synthesize
 
 Change = tuple[str, int]
 """An option, and its other level; 0 removes it."""
-MOVES = ("namespace", "account", "region", "bootstrap_qualifier", "stages")
+MOVES = ("namespace", "account", "region", "bootstrap_qualifier", "stages", "shards")
 """A mesh with another one of these is another mesh, or in another place."""
 
 

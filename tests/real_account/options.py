@@ -262,6 +262,7 @@ ORDINARY = {
                 "mesh.account",
                 "mesh.region",
                 "mesh.bootstrap_qualifier",
+                "mesh.shards",
                 "mesh.run_triggers",
             ),
             *(

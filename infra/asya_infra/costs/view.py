@@ -1,6 +1,7 @@
-"""The costs of a mesh in the form of `asya cost`."""
+"""The costs and the size of a mesh in the form of `asya cost`."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -37,8 +38,27 @@ class Sum(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
 
 
+class Size(msgspec.Struct, frozen=True):
+    """How many stacks a mesh has, and how many resources they have.
+
+    Attributes:
+        queues: with dead-letter queues.
+    """
+
+    stacks: int
+    resources: int
+    functions: int
+    queues: int
+
+    @property
+    def text(self) -> str:
+        """The numbers in words."""
+        counts = zip(("stack", "resource", "function", "queue"), msgspec.structs.astuple(self), strict=True)
+        return ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for what, number in counts)
+
+
 class Costs(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The costs of a mesh by list prices, in dollars.
+    """The costs of a mesh by list prices, in dollars, and its size.
 
     Attributes:
         prices: the region and the date of the prices.
@@ -48,6 +68,7 @@ class Costs(msgspec.Struct, frozen=True, omit_defaults=True):
 
     namespace: str
     prices: str
+    size: Size
     idle: Sum
     calls: tuple[Sum, ...] = ()
 
@@ -78,9 +99,16 @@ def costs_of(namespace: str, templates: Mapping[str, Template], *, only_idle: bo
     return Costs(
         namespace,
         f"list prices of {prices.REGION}, {prices.DATE}",
+        size_of(templates.values()),
         _sum("a month without an envelope", lines),
         tuple(each),
     )
+
+
+def size_of(templates: Collection[Template]) -> Size:
+    """Return the size of a mesh with these templates."""
+    kinds = Counter(each["Type"] for template in templates for each in template["Resources"].values())
+    return Size(len(templates), kinds.total(), kinds["AWS::Lambda::Function"], kinds["AWS::SQS::Queue"])
 
 
 def _sum(of: str, lines: Sequence[model.Line]) -> Sum:

@@ -3,7 +3,7 @@
 CloudFormation deletes a removed queue with its messages, and the job role of such an actor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,25 @@ def staying_actors(deployed: Template, synthesized: Template, namespace: str) ->
 def added_queues(deployed: Template, synthesized: Template) -> list[str]:
     """Return the names of the queues that a deployment of the synthesized template creates."""
     return sorted(_queues(synthesized).keys() - _queues(deployed).keys())
+
+
+def moved_queue(deployed: Mapping[str, Template], synthesized: Mapping[str, Template]) -> tuple[str, str] | None:
+    """Return a queue that the deployment moves to another stack, or leaves in a stack of no shard, and its deployed stack.
+
+    Args:
+        deployed: the templates of the deployed stacks of queues, by the names of the stacks.
+        synthesized: those of the deployment, empty for a stack that the mesh no longer has.
+    """
+    stacks = {queue: stack for stack, template in synthesized.items() for queue in _queues(template)}
+    return next(
+        (
+            (queue, stack)
+            for stack, template in deployed.items()
+            for queue in sorted(_queues(template))
+            if stacks.get(queue, stack) != stack or not synthesized[stack]
+        ),
+        None,
+    )
 
 
 def stack_policy(deletable: Iterable[RemovedQueue]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Beside its queue, a heavy actor has pending envelopes in DynamoDB, and job runs 
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,12 +18,13 @@ from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
     added_queues,
+    moved_queue,
     no_longer_heavy,
     removed_queues,
     stack_policy,
     staying_actors,
 )
-from asya_infra.placement import SHARDS
+from asya_infra.placement import MOST_SHARDS, queues_part
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,21 @@ def deleted_recently(name: str, age: timedelta) -> Problem:
     )
 
 
+def moved(queue: str, stack: str, shards: int) -> Problem:
+    """Return the problem that another number of shards moves a queue out of its stack.
+
+    Args:
+        queue: the queue.
+        stack: its deployed stack.
+        shards: the number of deployed stacks of queues.
+    """
+    return Problem(
+        queue,
+        f"the mesh is deployed with `shards: {shards}`, and another number would move this queue out of {stack} and lose its "
+        f"messages. Set `shards: {shards}`, or see docs/how-to/remove-and-restore.md#change-the-number-of-shards",
+    )
+
+
 _COUNTS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
@@ -152,8 +168,8 @@ def check_removed_queues(
 ) -> list[Problem]:
     """Return the reasons against a deployment of the synthesized templates.
 
-    A removed queue must be empty. A heavy actor that is removed or becomes light must have no pending envelopes and no open
-    job runs. A queue must not return within a minute of its deletion.
+    A queue must stay in its stack. A removed queue must be empty. A heavy actor that is removed or becomes light must have no
+    pending envelopes and no open job runs. A queue must not return within a minute of its deletion.
 
     The counts of SQS are approximate, and messages may arrive after the check, so an actor is first taken out of all
     routes.
@@ -167,7 +183,10 @@ def check_removed_queues(
     cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
     moment = now or datetime.now(UTC)
     problems: list[Problem] = []
-    for shard in _shards(session, assembly):
+    deployed = deployed_templates(session, _queue_stacks(assembly))
+    if problem := _moved(deployed, assembly):
+        return [problem]
+    for shard in _shards(deployed, assembly):
         removed = removed_queues(shard.deployed, shard.synthesized, assembly.namespace)
         kept = [queue for queue in removed if queue.actor not in dropped]
         problems += [not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
@@ -190,7 +209,7 @@ def protect_queues(session: Any, assembly: Assembly) -> None:
     that were checked stay deletable until the next deployment.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(session, assembly):
+    for shard in _shards(deployed_templates(session, _queue_stacks(assembly)), assembly):
         _set_policy(cloudformation, shard, removed_queues(shard.deployed, shard.synthesized, assembly.namespace))
 
 
@@ -200,7 +219,7 @@ def protect_all_queues(session: Any, assembly: Assembly) -> None:
     Called after the deployment. A failed one leaves the removed queues, and messages may arrive in them.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(session, assembly):
+    for shard in _shards(deployed_templates(session, _queue_stacks(assembly)), assembly):
         _set_policy(cloudformation, shard, ())
 
 
@@ -208,11 +227,23 @@ def _set_policy(cloudformation: Any, shard: _Shard, deletable: Iterable[RemovedQ
     cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(stack_policy(deletable)))
 
 
-def _shards(session: Any, assembly: Assembly) -> Iterator[_Shard]:
+def _queue_stacks(assembly: Assembly) -> list[str]:
+    """Return the names that the stacks of queues may have."""
+    return [names.stack_name(assembly.namespace, queues_part(shard)) for shard in range(MOST_SHARDS)]
+
+
+def _moved(deployed: Mapping[str, Template], assembly: Assembly) -> Problem | None:
+    """Return the problem that the mesh file changes the number of shards; None if no queue leaves its stack."""
+    synthesized = {stack: assembly.templates.get(stack, {}) for stack in _queue_stacks(assembly)}
+    found = moved_queue(deployed, synthesized)
+    return moved(*found, len(deployed)) if found else None
+
+
+def _shards(deployed: Mapping[str, Template], assembly: Assembly) -> Iterator[_Shard]:
     # `cdk deploy` changes no stack without a template.
-    stacks = [names.stack_name(assembly.namespace, f"queues-{shard}") for shard in range(SHARDS)]
-    for stack, deployed in deployed_templates(session, filter(assembly.templates.__contains__, stacks)).items():
-        yield _Shard(stack, deployed, assembly.templates[stack])
+    for stack, template in deployed.items():
+        if stack in assembly.templates:
+            yield _Shard(stack, template, assembly.templates[stack])
 
 
 def _newly_light(session: Any, assembly: Assembly, shard: _Shard) -> list[str]:

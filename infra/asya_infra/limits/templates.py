@@ -63,11 +63,15 @@ def _resources(stack: str, template: Template) -> Iterator[Resource]:
         yield Resource(stack, name, path, resource["Type"], resource.get("Properties", {}))
 
 
+# A deployed mesh keeps its number of shards (`asya_infra.deployment.removed_queues`).
+_SPREAD = "Set `shards: 8` before the first deployment; spread the actors of a deployed mesh over two meshes."
+
+
 def _stack(stack: str, template: Template, size: int) -> Iterator[Violation]:
     counts = (
         (len(stack), limits.NAME_OF_A_STACK, "Shorten the namespace or the stage."),
-        (size, limits.TEMPLATE, "Spread the actors over meshes."),
-        (len(template.get("Resources", {})), limits.RESOURCES_OF_A_STACK, "Spread the actors over meshes."),
+        (size, limits.TEMPLATE, _SPREAD),
+        (len(template.get("Resources", {})), limits.RESOURCES_OF_A_STACK, _SPREAD),
         (len(template.get("Outputs", {})), limits.OUTPUTS_OF_A_STACK, "Remove outputs."),
         (len(template.get("Parameters", {})), limits.PARAMETERS_OF_A_STACK, "Remove parameters."),
     )

@@ -19,6 +19,7 @@ from asya_infra.mesh_file.deployment_model import Account, KmsKey, Region, Telem
 from asya_infra.mesh_file.forms import Megabytes
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.sections import Completed, Written
+from asya_infra.placement import MOST_SHARDS
 
 SOURCES = ("cron", "s3", "event", "webhook")
 
@@ -184,6 +185,9 @@ class MeshFile(MeshLimits, Completed, frozen=True, kw_only=True):
     storage: StorageSection = StorageSection()
     notify: NotifySection = NotifySection()
     telemetry: TelemetrySection = TelemetrySection()
+    shards: Annotated[int, Meta(ge=1, le=MOST_SHARDS)] = 1
+    """The stacks of queues, and of functions, over which the actors are spread: 8 for more than about 60 actors. The first
+    deployment fixes the number, because another one moves queues."""
     tags: Annotated[dict[str, str], After("operators")] = field(default_factory=dict)
     """Tags of all resources."""
     account: Account | None = None

@@ -31,6 +31,7 @@ def test_the_parts_and_the_sum_of_an_idle_mesh() -> None:
     outcome = asya("cost", "--idle")
     assert [" ".join(line.split()) for line in outcome.stdout.splitlines()] == [
         "asya-shop: list prices of us-east-1, November 2026, without free tiers",
+        "1 stack, 2 resources, 0 functions, 0 queues",
         "",
         "a month without an envelope calculation price $",
         "Dashboards 1 $3.00 per dashboard and month 3.000",

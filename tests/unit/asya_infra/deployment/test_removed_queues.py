@@ -22,6 +22,7 @@ from tests.unit.asya_infra.deployment.test_removed_queues_heavy_backlog import (
 )
 
 STACK = "Asya-shop-queues-3"
+OTHER_STACK = "Asya-shop-queues-0"
 FUNCTIONS = "Asya-shop-functions-3"
 
 
@@ -36,7 +37,7 @@ class Stacks:
 
     def get_template(self, *, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
         assert TemplateStage == "Original"
-        template = {STACK: self.template, FUNCTIONS: self.functions}[StackName]
+        template = {STACK: self.template, FUNCTIONS: self.functions}.get(StackName)
         if template is None:
             message = f"Stack with id {StackName} does not exist"
             raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "GetTemplate")
@@ -190,10 +191,22 @@ def test_a_heavy_actor_without_a_backlog_may_become_light(session: Session) -> N
     assert check_removed_queues(session, assembly) == []
 
 
-def test_a_stack_without_a_synthesized_template_stays(session: Session) -> None:
+@pytest.mark.parametrize(
+    "shards", [{}, {OTHER_STACK: template("bill")}, {STACK: template(), OTHER_STACK: template("bill")}]
+)
+def test_another_number_of_shards_is_refused(session: Session, shards: dict[str, Any]) -> None:
+    """A queue would leave its stack, or stay in one that no deployment updates."""
     deploy(session, "bill")
-    send(session, "asya-shop-bill", 1)
-    assert check_removed_queues(session, Assembly(Path("cdk.out"), "shop", {})) == []
+    [problem] = map(str, check_removed_queues(session, Assembly(Path("cdk.out"), "shop", shards), dropped={"bill"}))
+    assert problem.startswith(
+        "asya-shop-bill: the mesh is deployed with `shards: 1`, and another number would move this queue "
+    )
+
+
+def test_a_shard_whose_first_deployment_failed_is_added(session: Session) -> None:
+    deploy(session, "bill")
+    shards = {STACK: template("bill"), OTHER_STACK: template("ship")}
+    assert check_removed_queues(session, Assembly(Path("cdk.out"), "shop", shards)) == []
 
 
 def deletion(queue: str, when: datetime) -> dict[str, Any]:
