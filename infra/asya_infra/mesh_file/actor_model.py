@@ -202,7 +202,7 @@ class ActorSettings(ActorOptions, frozen=True, kw_only=True):
     concurrency: Annotated[int, Meta(ge=2, le=1000), After("batch")] = 50
     """Concurrent executions, 2 to 1000."""
     provisioned: Annotated[int, Meta(ge=0)] = 0
-    """Instances kept warm (provisioned concurrency)."""
+    """Instances kept warm (provisioned concurrency), at most `concurrency`."""
     reserved: Annotated[int, Meta(ge=2, le=1000)] | None = None
     """Reserved concurrency: executions that no other function of the account may use, at least `concurrency`. AWS refuses to
     leave less than 100 unreserved."""

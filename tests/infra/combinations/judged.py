@@ -162,7 +162,9 @@ class Judge:
         validated = validate(source, self.folder)
         problems = [*validated.problems]
         if validated.mesh is not None:
-            context = Context(validated.mesh, self.folder, validated.mesh.namespace, validated.capabilities.registry)
+            # The names of a stage are longer.
+            namespace = "-".join((validated.mesh.namespace, *validated.mesh.stages))
+            context = Context(validated.mesh, self.folder, namespace, validated.capabilities.registry)
             findings = [(place, text) for place, text in run_checks(context) if not validated.is_consequence(place)]
             problems += [source.problem(place, text) for place, text in findings]
         return [_Found(tuple(json.loads(problem.where)), problem.message) for problem in problems]

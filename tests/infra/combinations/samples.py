@@ -94,7 +94,7 @@ SAMPLES: dict[tuple[str, ...], tuple[Any, ...]] = {
     **_settings(("defaults",)),
     **_settings(("actors", "*")),
     **_spark(("actors", "*", "spark")),
-    ("namespace",): ("shop", "a", "n" * 20),
+    ("namespace",): ("shop", "a", "n" * 58),
     ("capabilities",): (),
     ("actors", "*", "secrets"): ({"TOKEN": "shop/token"}, {"TOKEN": "ssm:/shop/token"}),
     ("actors", "*", "pause", "prompt"): ("Publish {/title}?",),

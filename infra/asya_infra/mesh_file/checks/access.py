@@ -19,6 +19,8 @@ _DATABASE = re.compile(r"[a-z0-9_-]{1,255}")
 _TABLES = re.compile(r"[a-z0-9_*?-]{1,255}")
 _LOCATION = re.compile(r"(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/|$))?([A-Za-z0-9!_.'()=-]+/)*[A-Za-z0-9!_.'()=-]*")
 _KEY_LIMIT, _VALUE_LIMIT = 128, 256
+# https://docs.aws.amazon.com/IAM/latest/APIReference/API_Tag.html
+_TAG = re.compile(r"[\w .:/=+@-]*")
 # Resources have the namespace and their actor, and the feed of the dispatcher a mark while `asya deploy` has paused it.
 _TAG_LIMIT = TAGS.usable - 3
 
@@ -34,18 +36,34 @@ def check_access(context: Context) -> Iterator[Finding]:
             ("tags",),
             f"has {len(context.mesh.tags)} tags; {_TAG_LIMIT} at most, because a resource has {TAGS.usable} with those of the mesh",
         )
+    is_heavy = any(actor.spark is not None for actor in context.mesh.actors.values())
+    known: dict[str, str] = {}
     for key, value in context.mesh.tags.items():
-        if key.lower().startswith("aws:"):
-            yield ("tags", key), "the prefix aws: is reserved by AWS; rename the tag"
-        elif not key or len(key) > _KEY_LIMIT or len(value) > _VALUE_LIMIT:
-            yield (
-                ("tags", key),
-                f"should have a key of 1 to {_KEY_LIMIT} characters and a value of at most {_VALUE_LIMIT}",
-            )
+        if (problem := _tag_problem(key, value, is_heavy=is_heavy)) is not None:
+            yield ("tags", key), problem
+        elif (other := known.setdefault(key.lower(), key)) != key:
+            yield ("tags", key), f"is the same to IAM as {other}; remove one of them"
     for key in ("succeeded", "failed"):
         prefix: str | None = getattr(context.mesh.sink.prefixes, key)
         if prefix is not None and (not prefix.strip("/") or prefix.startswith("/") or ".." in prefix.split("/")):
             yield ("sink", "prefixes", key), f"should be a relative prefix such as {key}/; got {prefix!r}"
+
+
+def _tag_problem(key: str, value: str, *, is_heavy: bool) -> str | None:
+    for prefix, owner in (("aws:", "AWS"), ("asya:", "the mesh")):
+        if key.lower().startswith(prefix):
+            return f"the prefix {prefix} is reserved by {owner}; rename the tag"
+    if not key or len(key) > _KEY_LIMIT or len(value) > _VALUE_LIMIT:
+        return f"should have a key of 1 to {_KEY_LIMIT} characters and a value of at most {_VALUE_LIMIT}"
+    for text in (key, value):
+        if not _TAG.fullmatch(text):
+            return f"should have only letters, digits, spaces and _ . : / = + - @; got {text!r}"
+        if is_heavy and not text.isascii():
+            return (
+                "should have only ASCII letters and digits, spaces and _ . : / = + - @, because EMR Serverless takes no "
+                f"others; got {text!r}"
+            )
+    return None
 
 
 def _entry(entry: AccessEntry, actor: ActorSection) -> Iterator[Finding]:

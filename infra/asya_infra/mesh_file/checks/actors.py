@@ -9,6 +9,7 @@ from asya.capabilities.pauses.limits import longest_wait
 from asya.capabilities.pauses.resume_input import problem_of
 from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS, prompt_problems
 from asya.contracts.spark_types import is_name
+from asya.protocol import names
 from asya.protocol.exact_json import encode_json
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import BODY_LIMIT, Retention
@@ -21,7 +22,7 @@ from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file.actor_model import ActorSection, PauseSection, SparkSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.forms import format_duration
-from asya_infra.mesh_file.mesh_model import RetentionSection
+from asya_infra.mesh_file.mesh_model import CrewActorSection, RetentionSection
 from asya_infra.mesh_file.sections import plain
 from asya_infra.mesh_file.source import Location, did_you_mean
 from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition, hidden_modules
@@ -165,6 +166,8 @@ _DAY = 86400
 _VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the mesh's own variables need the rest
 _SMALL_BATCH = 10  # a larger batch of SQS needs a window
 _LIGHT_WINDOW = 300  # the limit of an event source mapping
+# https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+_CALLS_OF_A_POLLER = 10
 # A message may stay in its queue and then in the dead-letter queue before its payload is needed.
 _MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
@@ -174,6 +177,9 @@ def check_limits(context: Context) -> Iterator[Finding]:
     for name, actor in context.mesh.actors.items():
         for location, message in _actor(actor):
             yield ("actors", name, *location), message
+    for name in (names.SINK, names.SUMP):
+        for location, message in _warm(context.mesh.crew.of(name)):
+            yield ("crew", name, *location), message
     yield from _retention(context.mesh.storage.retention)
     if not 1024 <= context.mesh.gateway.max_body <= BODY_LIMIT:
         yield (
@@ -196,11 +202,23 @@ def _actor(actor: ActorSection) -> Iterator[Finding]:
             ("reserved",),
             f"is less than concurrency ({actor.concurrency}), so messages would use up receives; set both to the same",
         )
+    yield from _warm(actor)
     size = sum(len(name) + len(value) for name, value in actor.env.items())
     if size > _VARIABLES_LIMIT:
         yield ("env",), f"has {size} characters; at most {_VARIABLES_LIMIT} fit into Lambda's 4 KB"
     if actor.spark is None:
         yield from _light(actor)
+
+
+def _warm(section: ActorSection | CrewActorSection) -> Iterator[Finding]:
+    """Check that not more instances are warm than run at once. Lambda refuses more than are reserved."""
+    key, most = "concurrency", section.concurrency
+    if isinstance(section, ActorSection) and section.pollers is not None:
+        key, most = "pollers.max", section.pollers.max * _CALLS_OF_A_POLLER
+        if section.reserved is not None:
+            key, most = "reserved", section.reserved
+    if section.provisioned > most:
+        yield ("provisioned",), f"is more than the {most} instances that run at once ({key}); make it {most} or less"
 
 
 def _light(actor: ActorSection) -> Iterator[Finding]:

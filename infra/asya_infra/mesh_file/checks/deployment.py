@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from asya_infra.limits.aws_limits import SECURITY_GROUPS, SUBNETS, Limit
+from asya_infra.limits.aws_limits import LAYERS, SECURITY_GROUPS, SUBNETS, Limit
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.deployment_model import VpcSection, region_of_key
 from asya_infra.mesh_file.notify_model import ReceiversSection, value_of, written
@@ -98,6 +98,12 @@ def check_telemetry(context: Context) -> Iterator[Finding]:
         if not _LAYER.fullmatch(layer):
             expected = "the ARN of a layer version such as arn:aws:lambda:eu-central-1:111122223333:layer:collector:3"
             yield ("telemetry", "collector", index), f"should be {expected}; got {layer!r}"
+    most = LAYERS.usable - 1
+    if len(telemetry.collector) > most:
+        yield (
+            ("telemetry", "collector"),
+            f"has {len(telemetry.collector)} layers; {most} at most, because a function has {LAYERS.usable} with that of the mesh",
+        )
     if telemetry.xray and telemetry.endpoint is not None:
         yield ("telemetry", "xray"), "excludes otlp and collector: let the collector export to X-Ray, or remove it"
     if not telemetry.is_on and "sample" in telemetry.written:

@@ -17,6 +17,13 @@ def check_names(context: Context) -> Iterator[Finding]:
         names.check_label(context.namespace, "namespace")
     except ValueError as error:
         yield ("namespace",), str(error)
+    longest = names.dlq_name(context.namespace, max(context.registry.own_queues, key=len))
+    if len(longest) > names.QUEUE_NAME_LIMIT:
+        yield (
+            ("namespace",),
+            f"the queue name {longest!r} has {len(longest)} characters, but the limit of SQS is {names.QUEUE_NAME_LIMIT}; "
+            f"make the namespace {len(longest) - names.QUEUE_NAME_LIMIT} shorter",
+        )
     owners: dict[str, str] = {}
     for actor, section in context.mesh.actors.items():
         place = ("actors", actor)

@@ -113,8 +113,31 @@ def test_a_job_with_a_database_has_a_catalog() -> None:
             f"tags: {{{', '.join(f't{number}: x' for number in range(48))}}}",
             "4: tags: has 48 tags; 47 at most, because a resource has 50 with those of the mesh",
         ),
+        (
+            "tags: {'cost%': y}",
+            "4: tags.cost%: should have only letters, digits, spaces and _ . : / = + - @; got 'cost%'",
+        ),
+        (
+            "tags: {team: 'a;b'}",
+            "4: tags.team: should have only letters, digits, spaces and _ . : / = + - @; got 'a;b'",
+        ),
+        (
+            'tags: {team: "a\\nb"}',
+            "4: tags.team: should have only letters, digits, spaces and _ . : / = + - @; got 'a\\nb'",
+        ),
+        ("tags: {team: x, Team: y}", "4: tags.Team: is the same to IAM as team; remove one of them"),
+        ("tags: {'Asya:actor': x}", "4: tags.Asya:actor: the prefix asya: is reserved by the mesh; rename the tag"),
         ("tags: {'aws:x': y}", "4: tags.aws:x: the prefix aws: is reserved by AWS; rename the tag"),
     ],
 )
 def test_tags_and_prefixes(more: str, problem: str) -> None:
     assert mesh_problems(more) == [problem]
+
+
+def test_tags_have_letters_of_all_languages_where_emr_serverless_gets_none() -> None:
+    tags = "tags: {'Kostenstelle Süd_1.2:/=+-@': 'ÆØÅ 漢字', empty: ''}"
+    assert mesh_problems(tags) == []
+    assert heavy_actor_problems("", "", tags) == [
+        "5: tags.Kostenstelle Süd_1.2:/=+-@: should have only ASCII letters and digits, spaces and _ . : / = + - @, because "
+        "EMR Serverless takes no others; got 'Kostenstelle Süd_1.2:/=+-@'"
+    ]

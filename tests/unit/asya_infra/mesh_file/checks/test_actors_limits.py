@@ -17,6 +17,22 @@ pytestmark = pytest.mark.usefixtures("folder")
             "reserved: 10",
             "4: actors.a.reserved: is less than concurrency (50), so messages would use up receives; set both to the same",
         ),
+        (
+            "provisioned: 51",
+            "4: actors.a.provisioned: is more than the 50 instances that run at once (concurrency); make it 50 or less",
+        ),
+        (
+            "provisioned: 6, concurrency: 5, reserved: 7",
+            "4: actors.a.provisioned: is more than the 5 instances that run at once (concurrency); make it 5 or less",
+        ),
+        (
+            "provisioned: 8, pollers: {}, reserved: 7",
+            "4: actors.a.provisioned: is more than the 7 instances that run at once (reserved); make it 7 or less",
+        ),
+        (
+            "provisioned: 31, pollers: {max: 3}",
+            "4: actors.a.provisioned: is more than the 30 instances that run at once (pollers.max); make it 30 or less",
+        ),
         ("pollers: {min: 30}", "4: actors.a.pollers.min: is more than max (20)"),
         (
             "concurrency: 20, pollers: {}",
@@ -45,6 +61,19 @@ def test_numbers_of_a_light_actor(keys: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "keys",
+    [
+        "provisioned: 50",
+        "provisioned: 5, concurrency: 5, reserved: 5",
+        "provisioned: 7, pollers: {}, reserved: 7",
+        "provisioned: 30, pollers: {max: 3}",
+    ],
+)
+def test_as_many_instances_may_be_warm_as_run_at_once(keys: str) -> None:
+    assert light_actor_problems(keys) == []
+
+
+@pytest.mark.parametrize(
     ("more", "problem"),
     [
         (
@@ -53,6 +82,10 @@ def test_numbers_of_a_light_actor(keys: str, problem: str) -> None:
             "may stay 4d in a queue and 14d in a dead-letter queue",
         ),
         ("storage: {retention: {tasks: 36h}}", "4: storage.retention.tasks: should be whole days, such as 30d"),
+        (
+            "crew: {x-sump: {provisioned: 51}}",
+            "4: crew.x-sump.provisioned: is more than the 50 instances that run at once (concurrency); make it 50 or less",
+        ),
         (
             "gateway: {max_body: 2901k}",
             "4: gateway.max_body: should be from 1k to 2900k: an event of Lambda has 6 MB, and each quote, backslash and line "

@@ -48,6 +48,10 @@ def test_spans_go_to_x_ray() -> None:
             "arn:aws:lambda:eu-central-1:111122223333:layer:collector:3; got 'collector'",
         ),
         (
+            f"collector: ['{LAYER}', '{LAYER}', '{LAYER}', '{LAYER}', '{LAYER}']",
+            "telemetry.collector: has 5 layers; 4 at most, because a function has 5 with that of the mesh",
+        ),
+        (
             "xray: true, otlp: 'http://c:4318'",
             "telemetry.xray: excludes otlp and collector: let the collector export to X-Ray, or remove it",
         ),

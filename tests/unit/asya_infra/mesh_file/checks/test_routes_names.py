@@ -2,6 +2,7 @@
 
 import pytest
 
+from asya.registry import PRODUCT
 from tests.unit.asya_infra.mesh_file.loading import light_actor_problems, problems_of
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -35,6 +36,18 @@ def test_queue_names_have_80_characters_at_most() -> None:
     assert problems_of(f"namespace: shops\nactors:\n  {fits}: {{handler: shop.one}}\n") == []
     (problem,) = problems_of(f"namespace: shopping\nactors:\n  {too_long}: {{handler: shop.one}}\n")
     assert "has 81 characters, but the limit of SQS is 80; make the actor's name or the namespace 1 shorter" in problem
+
+
+@pytest.mark.rule("4.80-characters")
+def test_a_namespace_is_short_enough_for_the_queues_of_the_mesh_itself() -> None:
+    longest = max(PRODUCT.own_queues, key=len)
+    fits = "n" * (80 - len(f"asya--{longest}-dlq"))
+    assert problems_of(f"namespace: {fits}\nactors:\n  a: {{handler: shop.one}}\n") == []
+    (problem,) = problems_of(f"namespace: n{fits}\nactors:\n  a: {{handler: shop.one}}\n")
+    assert problem == (
+        f"1: namespace: the queue name 'asya-n{fits}-{longest}-dlq' has 81 characters, but the limit of SQS is 80; make the "
+        "namespace 1 shorter"
+    )
 
 
 @pytest.mark.rule("4.stage")
