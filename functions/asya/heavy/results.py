@@ -19,11 +19,14 @@ from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.outage_words import Outages, no_outages
 from asya.function.targets import TargetError
 from asya.heavy.run_failures import SPARK_JOB_FAILED
-from asya.protocol import headers, names, states, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import ResultFrame, ResultHead, ResultPart
+from asya.protocol.slices import own_place
+from asya.protocol.task_key import WrongKeyError
 from asya.protocol.times import format_time
+from asya.senders.task_keys import check_places
 from asya.sidecar import outcome
 from asya.sidecar.arrival import LATE_COPY, MIN_TIME_LEFT, divert, is_late_copy
 from asya.sidecar.slices import SecondFrameError, TooManyChildrenError, check_count, check_frames, must_leave_together
@@ -323,7 +326,7 @@ def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], 
     Raises:
         SecondFrameError, TargetError: before the first frame.
     """
-    frames = (_frame(result, alone=head.frames == 1) for result in results)
+    frames = (_frame(hop, result, index, alone=head.frames == 1) for index, result in enumerate(results))
     ahead = list(islice(frames, 2))
     if ahead and must_leave_together(hop, ahead[0]):
         if head.end != states.DONE:
@@ -355,11 +358,30 @@ def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter:
         return outcome.mismatch(hop, unknown, now=now)
 
 
-def _frame(result: ResultFrame, *, alone: bool) -> Frame:
+def _frame(hop: Hop, result: ResultFrame, index: int, *, alone: bool) -> Frame:
     payload = result.payload if isinstance(result.payload, Raw) else None
     # The job writes its results itself, so they may have headers that a handler may not set (`protocol §7`).
     own = {name: raw for name, raw in result.headers.items() if not headers.is_read_only(name)}
+    if headers.FAN_IN in own:
+        _check_places(hop, own[headers.FAN_IN], index)
     return Frame(payload, result.next, _changes(own), _changes(result.status), alone)
+
+
+def _check_places(hop: Hop, header: Raw, index: int) -> None:
+    """Check the slice header that a job gives a frame: the crew believes the role of the completion (`protocol §10.job-sets`).
+
+    Raises:
+        UnreadableFrameError: the set is that of another task, or the place that of another slice.
+    """
+    received = hop.envelope
+    envelope, place = replace(received, headers=received.headers | {headers.FAN_IN: header}), own_place(received)
+    if index:
+        child = ids.child_id(received.id, received.generation, received.route.position, index)
+        envelope, place = replace(envelope, id=child, parent_id=received.id), own_place(envelope)
+    try:
+        check_places(envelope, place)
+    except WrongKeyError as error:
+        raise UnreadableFrameError(f"headers.{headers.FAN_IN} of frame {index}: {error}") from None
 
 
 def _changes(values: dict[str, Raw]) -> dict[str, Raw | None]:

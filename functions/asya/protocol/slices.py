@@ -1,5 +1,6 @@
 """Slices, sets, and the messages about sets (`protocol §9`)."""
 
+import hashlib
 from datetime import datetime
 from typing import Annotated
 
@@ -22,6 +23,9 @@ def _check_place(index: int, count: int) -> None:
         raise ValueError(TOO_MANY_SLICES)
     if not 0 <= index < count:
         raise ValueError(f"slice_index {index} is not within slice_count {count}")
+
+
+_PLACE_DIGITS = 32
 
 
 class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,6 +57,12 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
                 raise ValueError(f"{name} must have 1 to {ids.ID_LIMIT} bytes")
         _check_place(self.slice_index, self.slice_count)
         check_pointer(self.aggregation_key)
+
+    @property
+    def place(self) -> str:
+        """What a key says of the place of a slice: all of its header but the enclosing set (`protocol §4.keys.sets`)."""
+        parts = (self.actor, self.set_id, self.origin_id, self.slice_index, self.slice_count, self.aggregation_key)
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:_PLACE_DIGITS]
 
     @property
     def enclosing(self) -> "SliceHeader | None":
@@ -149,6 +159,17 @@ def decode_header(raw: Raw | None) -> SliceHeader | None:
         return _header_decoder.decode(raw)
     except msgspec.MsgspecError as error:
         raise ValueError(f"headers.{headers.FAN_IN}: {error}") from None
+
+
+def own_place(envelope: Envelope) -> str:
+    """The place of an envelope in the set of its parent, behind those that it has opened itself; empty if it has none."""
+    try:
+        header = slice_header(envelope)
+    except ValueError:
+        return ""  # it counts in no set
+    while header is not None and header.slice_index == 0:
+        header = header.enclosing
+    return header.place if header is not None else ""
 
 
 def enclosing_header(envelope: Envelope) -> Raw | None:

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from asya.protocol import headers, ids
 from asya.protocol.envelope import Envelope, json_text
+from asya.protocol.slices import own_place
 
 SECRET_BYTES = 32
 PATH_LIMIT = 1_000
@@ -25,11 +26,13 @@ class Step(msgspec.Struct, frozen=True, array_like=True, gc=False):
         parent_id: the id of the parent.
         position: that of the parent's hop; None for a child with a numbered id (`protocol §14.child_ids`).
         index: the index of the frame, or `error` for the failed child of a streamed hop.
+        place: the place of the child in the set that its parent has opened; empty for a child that is no slice.
     """
 
     parent_id: str
     position: int | None
     index: int | str
+    place: str = ""
 
     def child_id(self, generation: int) -> str:
         """The id of the child."""
@@ -55,6 +58,7 @@ class TaskKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         parent: the parent of the root; None without one, as where it has entered the mesh.
         entry: the actor where the root has entered the mesh; None if a function without code of users vouches for it.
         message: the SQS message id from which the id of the root derives; None if its sender has chosen the id.
+        place: the place of the root in a set, as in `Step`.
     """
 
     mac: str
@@ -62,6 +66,12 @@ class TaskKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     parent: str | None = None
     entry: str | None = None
     message: str | None = None
+    place: str = ""
+
+    @property
+    def own_place(self) -> str:
+        """The place of the envelope itself in the set of its parent."""
+        return self.path[-1].place if self.path else self.place
 
 
 class WrongKeyError(ValueError):
@@ -95,8 +105,9 @@ def actor_secret(secret: bytes, actor: str) -> bytes:
 
 def sealed(envelope: Envelope, secret: bytes) -> Envelope:
     """The envelope with the key of the mesh, from a function that has checked it, or has made it."""
-    mac = _root_code(secret, envelope.id, envelope.generation, TaskKey(mac="", parent=envelope.parent_id))
-    return _with(envelope, json_text(TaskKey(mac=mac.hex(), parent=envelope.parent_id)))
+    key = TaskKey(mac="", parent=envelope.parent_id, place=own_place(envelope))
+    mac = _root_code(secret, envelope.id, envelope.generation, key)
+    return _with(envelope, json_text(msgspec.structs.replace(key, mac=mac.hex())))
 
 
 def entered(envelope: Envelope, secret: bytes, actor: str, message_id: str) -> Envelope:
@@ -184,12 +195,12 @@ def _is_of_message(envelope_id: str, message_id: str | None) -> bool:
 
 def _root_code(secret: bytes, root_id: str, generation: int, key: TaskKey) -> bytes:
     kind = "task" if key.entry is None else "raw"
-    return _code(secret, kind, root_id, generation, key.parent or "", key.message or "")
+    return _code(secret, kind, root_id, generation, key.parent or "", key.message or "", key.place)
 
 
 def _child_code(parent_code: bytes, step: Step) -> bytes:
     position = "" if step.position is None else step.position
-    return _code(parent_code, "child", step.parent_id, position, step.index)
+    return _code(parent_code, "child", step.parent_id, position, step.index, step.place)
 
 
 def _code(secret: bytes, *parts: object) -> bytes:

@@ -18,7 +18,7 @@ from asya.protocol.envelope import UNKNOWN_HOP, Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import slice_header
-from asya.protocol.task_key import Subject, WrongKeyError
+from asya.protocol.task_key import Subject, TaskKey, WrongKeyError
 from asya.senders.statements import Speaker, speaker_of
 
 PLACES_LIMIT = 20_000
@@ -83,11 +83,11 @@ class MeshKeys(msgspec.Struct, frozen=True):
             WrongKeyError: it does not.
             ClientError, BotoCoreError: the table cannot be read.
         """
-        self.check_subject(envelope.headers.get(KEY), task_key.subject_of(envelope))
-        check_places(envelope)
+        key = self.check_subject(envelope.headers.get(KEY), task_key.subject_of(envelope))
+        check_places(envelope, key.own_place)
 
-    def check_subject(self, raw: Raw | None, subject: Subject) -> None:
-        """Check the key of an envelope or of a report.
+    def check_subject(self, raw: Raw | None, subject: Subject) -> TaskKey:
+        """The key of an envelope or of a report, checked.
 
         Raises:
             WrongKeyError: it is not that of the subject.
@@ -100,6 +100,7 @@ class MeshKeys(msgspec.Struct, frozen=True):
         for step in key.path:
             if step.position is None and not self.numbers_children(step.parent_id):
                 raise WrongKeyError(f"{step.child_id(subject.generation)!r} is no child of {step.parent_id!r}")
+        return key
 
     def seal(self, delivery: Delivery) -> Delivery:
         """The delivery with the key of its envelope."""
@@ -114,8 +115,11 @@ class MeshKeys(msgspec.Struct, frozen=True):
         return encode(task_key.sealed(envelope, self.secret()))
 
 
-def check_places(envelope: Envelope) -> None:
-    """Check that the sets of an envelope are its own: those that it has opened, and the one that its parent has opened.
+def check_places(envelope: Envelope, place: str) -> None:
+    """Check that the sets of an envelope are its own: those that it has opened, and its place in one that its parent has opened.
+
+    Args:
+        place: its place, as who gave it the place says.
 
     Raises:
         WrongKeyError: a set belongs to another task.
@@ -131,6 +135,8 @@ def check_places(envelope: Envelope) -> None:
         sets = own if is_origin else _Sets(envelope, header.origin_id)
         if header.origin_id != origin_id or header.set_id not in sets:
             raise WrongKeyError(f"set {header.set_id!r} is not one of {envelope.id!r}")
+        if not is_origin and header.place != place:
+            raise WrongKeyError(f"slice {header.slice_index} of set {header.set_id!r} is not {envelope.id!r}")
         header = header.enclosing if is_origin else None
 
 

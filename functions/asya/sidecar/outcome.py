@@ -18,6 +18,7 @@ from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, Frame, Route, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import RetryNote
+from asya.protocol.slices import own_place
 from asya.protocol.status import Reason, Status
 from asya.protocol.task_key import Step, child_key
 from asya.protocol.times import format_duration, format_time, parse_time
@@ -64,7 +65,7 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime, numbered: bool 
         envelope = _with_resolved_override(envelope, target, by=hop.actor)
     if index > 0:
         legacy_id = numbered_id(received.id, index) if numbered else None
-        step = Step(received.id, None if legacy_id else received.route.position, index)
+        step = Step(received.id, None if legacy_id else received.route.position, index, own_place(envelope))
         envelope = _child(envelope, step)
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
 

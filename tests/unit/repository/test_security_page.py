@@ -200,6 +200,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "actor.sets": {
         "unit/asya/testing/test_mesh_task_keys.py": ("test_an_envelope_belongs_to_no_set_of_another_task",),
+        "unit/asya/senders/test_task_keys.py": ("test_a_slice_takes_the_place_of_no_other",),
     },
     "actor.says": {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
@@ -288,7 +289,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/heavy/lambdas/test_result_routing.py": ("test_a_result_goes_only_where_its_own_actor_may_send",),
     },
     "job.headers": {
-        "unit/asya/heavy/lambdas/test_result_routing.py": ("test_a_job_sets_its_own_headers_and_none_of_the_mesh",),
+        "unit/asya/heavy/lambdas/test_result_routing.py": (
+            "test_a_job_sets_its_own_headers_and_none_of_the_mesh",
+            "test_a_result_belongs_to_no_set_of_another_task",
+        ),
     },
     "job.catalog": {
         "infra/test_catalogs.py": ("test_no_job_creates_changes_or_drops_a_database",),

@@ -58,7 +58,8 @@ class OutageNotes:
             ClientError, BotoCoreError: the table cannot be read.
         """
         item = self._table.get(_KEY)
-        return [_outage(service, item.map(service)) for service in SERVICES if service in item]
+        found = (_outage(service, item) for service in SERVICES if service in item)
+        return [outage for outage in found if outage is not None]
 
 
 def words_about(outages: Sequence[Outage], since: datetime, now: datetime) -> str:
@@ -94,8 +95,15 @@ def _merged(before: Outage, seen: Outage) -> Outage:
     return Outage(seen.service, min(before.since, seen.since), max(before.until, seen.until), last.cause)
 
 
-def _outage(service: str, item: Item) -> Outage:
-    return Outage(service, item.number("since"), item.number("until"), _cause(item.text("cause")))
+def _outage(service: str, item: Item) -> Outage | None:
+    """The note on a service; None if it has another form, or times that are none."""
+    try:
+        note = item.map(service)
+        outage = Outage(service, note.number("since"), note.number("until"), _cause(note.text("cause")))
+        _time(outage.since), _time(outage.until)
+    except (KeyError, ValueError, OverflowError, OSError):
+        return None
+    return outage
 
 
 def _cause(text: str) -> str:

@@ -1,6 +1,7 @@
 """Items of entry: first senders of dead letters, and owners of ids chosen outside (`protocol §4.entry`)."""
 
 import hashlib
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,10 @@ class LetterSenders:
             actor: the actor on whose queue the message lies; None if its notes do not count.
         """
         for noted_by in dict.fromkeys((actor, None)):
-            sender = self._table.get(_key(body, noted_by)).text("sender", None)
-            if sender is not None:
-                return sender
+            with suppress(ValueError):  # code of users writes the notes of its own queue
+                sender = self._table.get(_key(body, noted_by)).text("sender", None)
+                if sender is not None:
+                    return sender
         return None
 
 
@@ -56,7 +58,7 @@ class OwnerClaims:
     """Items of the table `asya-{namespace}-sink` with pk = `OWNER#{id}`.
 
     The item with sk = `owner` names the principal that owns the id. That with sk = `children` says who has its numbered ids
-    (`protocol §14.child_ids`).
+    (`protocol §14.child_ids`). Code of users may write anything there, so what has another form belongs to somebody else.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
@@ -77,9 +79,9 @@ class OwnerClaims:
         """
         key = Key(OWNER_PREFIX + envelope_id, "owner")
         present = self._take(key, owner, until, frozenset({entered_at}))
-        if present is None or present.text("owner") != owner:
+        if present is None or _owner(present) != owner:
             return present is None
-        if entered_at not in present.texts("entered_at"):
+        if entered_at not in _entered_at(present):
             self._table.write(update(key, "ADD entered_at :actors", actors=frozenset({entered_at})))
         return True
 
@@ -89,7 +91,7 @@ class OwnerClaims:
         Raises:
             ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
         """
-        return actor in self._table.get(Key(OWNER_PREFIX + envelope_id, "owner")).texts("entered_at")
+        return actor in _entered_at(self._table.get(Key(OWNER_PREFIX + envelope_id, "owner")))
 
     def numbered_claimant(self, envelope_id: str) -> str | None:
         """Who has the numbered ids of an id; None if nobody has claimed them.
@@ -97,7 +99,7 @@ class OwnerClaims:
         Raises:
             ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
         """
-        return self._table.get(Key(OWNER_PREFIX + envelope_id, "children")).text("owner", None)
+        return _owner(self._table.get(Key(OWNER_PREFIX + envelope_id, "children")))
 
     def claim_numbered(self, envelope_id: str, claimant: str, until: datetime | None) -> bool:
         """Take the numbered ids of an id, `{id}-1` and so on, as `claim` takes an id.
@@ -106,7 +108,7 @@ class OwnerClaims:
             ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
         """
         present = self._take(Key(OWNER_PREFIX + envelope_id, "children"), claimant, until)
-        return present is None or present.text("owner") == claimant
+        return present is None or _owner(present) == claimant
 
     def _take(
         self, key: Key, owner: str, until: datetime | None, entered_at: frozenset[str] = frozenset()
@@ -124,3 +126,15 @@ class OwnerClaims:
         condition = f"attribute_not_exists(#owner) OR (#owner = :owner{is_shorter})"
         written = self._table.write(claim.only_if(condition, owner=owner), shows_present=True)
         return None if written else written.item
+
+
+def _owner(item: Item) -> str | None:
+    with suppress(ValueError):
+        return item.text("owner", None)
+    return None
+
+
+def _entered_at(item: Item) -> frozenset[str]:
+    with suppress(ValueError):
+        return item.texts("entered_at")
+    return frozenset()

@@ -67,6 +67,8 @@ class Admission(msgspec.Struct, frozen=True):
                         admitted[record.message_id] = replace(record, arrival=arrival)
                 except (ClientError, BotoCoreError, MissingSecretError) as error:
                     unknown = _unjudged(error)
+                except Exception as error:  # noqa: BLE001 - no message may hold up the rest of the batch
+                    admitted[record.message_id] = replace(record, problem=error)
             if unknown is not None:
                 admitted[record.message_id] = replace(record, problem=unknown)
         # A claim waits for the table, and those of a batch wait at the same time.

@@ -85,6 +85,32 @@ def test_4_only_the_sends_of_sqs_are_work_on_a_message() -> None:
         client.send_message_batch(QueueUrl="http://127.0.0.1:1/1/q", Entries=[])
 
 
+def noted(**members: dict[str, str]) -> dict[str, object]:
+    good = {"since": {"N": "1000"}, "until": {"N": "2000"}, "cause": {"S": "503"}}
+    return {"M": good | members}
+
+
+@pytest.mark.rule("4.outage.named")
+@pytest.mark.parametrize(
+    "note",
+    [
+        *({"S": "x"}, {"N": "1"}, {"L": []}, {"M": {}}),
+        *(noted(until={"N": number}) for number in ("1e120", "9e15", "-1e60")),
+        *(noted(since={"N": "-1e20"}), noted(since={"S": "1000"}), noted(cause={"N": "503"})),
+    ],
+    ids=str,
+)
+def test_4_a_note_that_is_none_names_nothing_and_gives_way(note: dict[str, object]) -> None:
+    """Each role of the mesh may write the item, also that of code of users, and the gateway reads it for each task."""
+    dynamodb = MemoryDynamo({"asya-shop-sink": Table()})
+    item = {"pk": {"S": "OUTAGE"}, "sk": {"S": "outage"}, "DynamoDB": note, "S3": noted()}
+    dynamodb.put_item(TableName="asya-shop-sink", Item=item)
+    notes = OutageNotes(dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
+    assert [outage.service for outage in notes.read()] == ["S3"]
+    notes.add([Outage("DynamoDB", 1000.0, 1010.0, "503")])
+    assert [outage.until for outage in notes.read()] == [1010.0, 2000.0]
+
+
 @pytest.mark.rule("4.outage.named")
 def test_4_the_notes_of_several_processes_are_one_outage() -> None:
     notes = OutageNotes(MemoryDynamo({"asya-shop-sink": Table()}), "asya-shop-sink")  # type: ignore[arg-type]

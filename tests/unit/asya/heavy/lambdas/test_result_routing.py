@@ -172,6 +172,37 @@ def test_a_job_sets_its_own_headers_and_none_of_the_mesh(world: HeavyWorld) -> N
     assert frame["headers"].get("x-asya-owner") != "AIDABOB"
 
 
+def slice_of(origin: str, position: int, index: int, *, set_of: str = "", **more: object) -> dict[str, object]:
+    """A slice header as a job may write it."""
+    place = {"slice_index": index, "slice_count": 3, "aggregation_key": "/sums", "actor": "x-fan-in"}
+    return place | {"set_id": ids.set_id(set_of or origin, 0, position), "origin_id": origin} | more
+
+
+OF_ANOTHER_TASK = {
+    "a slice of another task": slice_of("victim", 1, 1),
+    "slice 0 of another task": slice_of("victim", 1, 0),
+    "the set of another task as its own": slice_of("a", 0, 1, set_of="victim"),
+    "the origin of another set": slice_of("a", 0, 0, set_of="victim"),
+    "the place of another slice behind its own set": slice_of("a", 0, 0, outer=slice_of("victim", 1, 2)),
+}
+
+
+@pytest.mark.rule("10.job-sets")
+@pytest.mark.parametrize("end", ["next", "sink"])
+@pytest.mark.parametrize("forged", OF_ANOTHER_TASK.values(), ids=OF_ANOTHER_TASK)
+def test_a_result_belongs_to_no_set_of_another_task(world: HeavyWorld, forged: dict[str, object], end: str) -> None:
+    start_run(world, "a")
+    route = {"next": []} if end == "sink" else {}
+    world.write_results(1, [done_result(0, 1, headers={"x-asya-fan-in": forged}, **route)])
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+
+    assert (world.bodies("publish"), world.bodies("x-sink")) == ([], [])
+    (retry,) = world.bodies("clean")
+    assert retry["status"]["error"]["type"] == "SparkJobFailed"
+    assert "x-asya-fan-in" not in retry["headers"]
+
+
 @pytest.mark.rule("5.12.forbidden")
 def test_a_result_goes_only_where_its_own_actor_may_send(monkeypatch: pytest.MonkeyPatch) -> None:
     """The role of the completion may send wherever any heavy actor may."""

@@ -60,3 +60,16 @@ def ends_at(table: "DynamoDBClient") -> object:
     item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
     assert item["owner"] == {"S": "AIDABOB"}
     return item.get("expires_at")
+
+
+@pytest.mark.rule("4.entry.claim", "4.keys.entry")
+def test_an_item_of_another_form_is_that_of_somebody_else(table: "DynamoDBClient") -> None:
+    """Code of users may write these items as it likes, and a function of the crew reads them for a whole batch."""
+    claims = OwnerClaims(table, TABLE)
+    for sort in ("owner", "children"):
+        item = {"pk": {"S": "OWNER#order-7"}, "sk": {"S": sort}, "owner": {"N": "5"}, "entered_at": {"S": "infer"}}
+        table.put_item(TableName=TABLE, Item=item)
+    assert not claims.claim("order-7", "AIDABOB", UNTIL, "infer")
+    assert not claims.claim_numbered("order-7", "AIDABOB", UNTIL)
+    assert not claims.has_entered_at("order-7", "infer")
+    assert claims.numbered_claimant("order-7") is None

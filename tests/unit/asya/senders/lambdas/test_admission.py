@@ -18,6 +18,7 @@ from asya.protocol import ids
 from asya.protocol.times import format_time
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.role_list import RoleItems
+from asya.senders.lambdas.admission import Admission
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
@@ -86,6 +87,22 @@ def test_a_message_that_cannot_be_judged_stays(
     assert process(world, from_person(FORGED), never) == [MESSAGE_ID]
     assert world.targets == []
     assert world.gateway.events == []
+
+
+@pytest.mark.rule("4.entry")
+def test_a_message_that_cannot_be_judged_for_itself_holds_up_no_other(
+    world: MeshWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Admission._of_role
+
+    def of_role(self: Admission, arrival: Arrival, actor: str, *, is_code: bool) -> Arrival:
+        if b"poison" in arrival.body:
+            raise ValueError("an item of the table has another form")
+        return real(self, arrival, actor, is_code=is_code)
+
+    monkeypatch.setattr(Admission, "_of_role", of_role)
+    assert process(world, sqs_event(message(id="poison"), message(id="order-1"))) == [MESSAGE_ID]
+    assert [onward.id for onward in world.sent("post")] == ["order-1"]
 
 
 @pytest.mark.rule("4.entry.ends")
