@@ -1,6 +1,6 @@
 """Tables in memory with the indexes of a deployment, and the items of a query: by partition, in order."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from zlib import crc32
@@ -24,12 +24,56 @@ class Index:
     included: tuple[str, ...] = ()
 
 
+class Items(MutableMapping[Key, dict[str, Value]]):
+    """The items of a table by their keys, and by each attribute that a partition key is.
+
+    A sweep asks hundreds of partitions, most of them empty, so no query goes through the whole table.
+    """
+
+    def __init__(self, partition_attributes: Iterable[str]) -> None:
+        self._items: dict[Key, dict[str, Value]] = {}
+        self._partitions: dict[str, dict[Hashable, dict[Key, Item]]] = {name: {} for name in partition_attributes}
+
+    def __getitem__(self, key: Key) -> dict[str, Value]:
+        return self._items[key]
+
+    def __setitem__(self, key: Key, item: dict[str, Value]) -> None:
+        self._leave_partitions(key)
+        self._items[key] = item
+        for attribute, partitions in self._partitions.items():
+            if attribute in item:
+                partitions.setdefault(_hashable(item[attribute]), {})[key] = item
+
+    def __delitem__(self, key: Key) -> None:
+        self._leave_partitions(key)
+        del self._items[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def of_partition(self, attribute: str, value: Value) -> Iterable[Item]:
+        """The items whose attribute has this value."""
+        return self._partitions[attribute].get(_hashable(value), {}).values()
+
+    def _leave_partitions(self, key: Key) -> None:
+        before = self._items.get(key, {})
+        for attribute, partitions in self._partitions.items():
+            if attribute in before:
+                del partitions[_hashable(before[attribute])][key]
+
+
 @dataclass
 class Table:
     """A table with the string keys `pk` and `sk`, and with indexes by name."""
 
     indexes: Mapping[str, Index] = field(default_factory=dict)
-    items: dict[Key, dict[str, Value]] = field(default_factory=dict)
+    items: Items = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.items = Items({"pk", *(index.partition for index in self.indexes.values())})
 
 
 @dataclass
@@ -97,10 +141,15 @@ def _index(table: Table, index: str | None) -> Index:
     return table.indexes[index]
 
 
-def _of_partition(table: Table, index: Index, conditions: KeyConditions) -> Iterator[Item]:
+def _of_partition(table: Table, index: Index, conditions: KeyConditions) -> Iterable[Item]:
     """Return the items of the partition in a key condition."""
-    partition_value = next(operands[0] for name, sign, operands in conditions if (name, sign) == (index.partition, "="))
-    return (item for item in table.items.values() if item.get(index.partition) == partition_value)
+    value = next(operands[0] for name, sign, operands in conditions if (name, sign) == (index.partition, "="))
+    return table.items.of_partition(index.partition, value)
+
+
+def _hashable(value: Value) -> Hashable:
+    kind = kind_of(value)
+    return kind, value[kind]
 
 
 def _order_of_equals(item: Item, index: str | None) -> tuple[int, str]:

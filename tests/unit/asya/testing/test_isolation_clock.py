@@ -77,8 +77,11 @@ async def endless(payload):
     await asyncio.sleep(3600)
 """
 FROZEN = datetime(2020, 3, 2, 10, 0, 0, tzinfo=UTC)
-freeze = partial(freezegun.freeze_time, ignore=["_pytest.timing"])
-"""Freezes time, but not the clock that pytest measures durations with: a fixture is frozen until its test has ended."""
+freeze = partial(freezegun.freeze_time, ignore=["_pytest.timing", "aws_cdk"])
+"""Freezes time, but not the clock that pytest measures durations with: a fixture is frozen until its test has ended.
+
+The modules of the CDK are left out, because freezegun reads each attribute of a module, and theirs load all of its services.
+"""
 CLOCKS: dict[str, Callable[[], Any]] = {
     "freezegun": lambda: freeze(FROZEN),
     "freezegun that ticks": lambda: freeze(FROZEN, tick=True),

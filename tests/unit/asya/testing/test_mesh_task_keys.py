@@ -33,7 +33,7 @@ actors:
   approve:
     kind: pause
     pause: {prompt: "Pay it?", fields: [{name: approved, type: boolean}]}
-  nap: {kind: wait, wait: {for: 5d}}
+  nap: {kind: wait, wait: {for: 20m}}
 tools:
   pay: {description: Pays, route: [work, approve]}
 """
@@ -159,7 +159,7 @@ def go_on(bank: Mesh, run: Run) -> Run:
     if run.status == "paused":
         return bank.answer(run, approved=True)
     if run.status == "running":
-        bank.travel(days=5, minutes=1)
+        bank.travel(minutes=21)
     return run
 
 
@@ -180,11 +180,11 @@ def test_a_forged_message_changes_nothing_of_a_task(bank: Mesh, kind: str) -> No
     run = VICTIMS[kind](bank)
     victim = bank.sent(run.id)[-1]
     before = shown(bank, run)
-    for name, key in keys_of_eve(bank, victim).items():
+    for key in keys_of_eve(bank, victim).values():
         for door, phase in DOORS:
             put_as_eve(bank, door, forged(victim, door, phase, key))
-        bank.travel(minutes=2)  # x-dlq reads dead letters every minute
-        assert shown(bank, run) == before, name
+    bank.travel(minutes=2)  # x-dlq reads dead letters every minute
+    assert shown(bank, run) == before
     ended = go_on(bank, run)
     assert (ended.status, ended.errors) == ("succeeded", ())
     assert "forged" not in json.dumps(ended.result)
@@ -228,7 +228,7 @@ def test_an_envelope_belongs_to_no_set_of_another_task(bank: Mesh, door: str) ->
         put_as_eve(bank, door, body)
     bank.travel(minutes=2)
     assert run.status == "running"
-    bank.travel(days=5, minutes=1)
+    bank.travel(minutes=21)
     assert run.result == {"items": [1, 2], "sums": [1, 2]}
 
 
