@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from tests.paths import PROJECT
-from tests.real_account.options import BASE, RISKS, Risk
+from tests.real_account.options import BASE, RISKS, UNREACHABLE, Risk, set_in, settings
 
 MESHES = 4
 Choice = frozenset[str]
@@ -175,6 +175,12 @@ def _merge(target: dict[str, Any], more: Mapping[str, Any]) -> None:
             target[key] = deepcopy(value)
 
 
+def not_set() -> set[str]:
+    """Return the options that no mesh sets, without those below others."""
+    names = settings() - set_in(BASE).union(*(set_in(risk.document) for risk in RISKS)) - UNREACHABLE.keys()
+    return {name for name in names if not any(name.startswith(f"{other}.") for other in names)}
+
+
 def _told(found: Plan) -> Iterator[str]:
     by_name = {risk.name: risk for risk in RISKS}
     for number, (mesh, changed) in enumerate(zip(found.meshes, found.changes, strict=True), start=1):
@@ -189,6 +195,9 @@ def _told(found: Plan) -> Iterator[str]:
     yield from (
         f"  {name}: needs {' and '.join(f'--set {each}=…' for each in needs)}" for name, needs in found.left_out.items()
     )
+    yield "not shown, because the script has nothing for them:"
+    yield from (f"  {name}: {reason}" for name, reason in UNREACHABLE.items())
+    yield f"not set in any mesh: {', '.join(sorted(not_set()))}"
     yield "not shown: job runs and handlers of users, what mails and callers do, other pairs, other regions and accounts"
 
 

@@ -1,8 +1,13 @@
-"""The options of the mesh file that only AWS can prove, and the others with the reason why it need not."""
+"""The options of the mesh file that only AWS can prove.
 
-from collections.abc import Mapping
+The list of all options is that of the pairwise meshes (`tests.infra.combinations.options`).
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.infra.combinations.options import ANY, Path, declared
 
 BASE: dict[str, Any] = {
     "actors": {
@@ -22,7 +27,6 @@ class Risk:
     Attributes:
         name: its name in the plan.
         shows: what a deployment with it shows.
-        keys: the keys of the mesh file that it sets, as `schema_keys` names them.
         document: what it adds to the mesh file; `{name}` stands for a value of the account.
         account: the names of the values that it needs.
         after: the option that it needs.
@@ -30,7 +34,6 @@ class Risk:
 
     name: str
     shows: str
-    keys: tuple[str, ...]
     document: Mapping[str, Any]
     account: tuple[str, ...] = ()
     after: str = ""
@@ -49,34 +52,29 @@ RISKS = (
     Risk(
         "heavy actor",
         "job runs may read their code and its key, and start",
-        ("actor.spark", "actor.timeout"),
         {"jobs": "{jobs}", "actors": {"clean": {"spark": {"job": "flights.clean_flights"}, "timeout": "15m"}}},
     ),
     Risk(
         "key of your own",
         "the key's policy admits every service that encrypts",
-        ("storage.kms_key",),
         {"storage": {"kms_key": "{kms_key}"}},
         account=("kms_key",),
     ),
     Risk(
         "VPC",
         "functions and job runs reach AWS from the subnets",
-        ("mesh.vpc",),
         {"vpc": {"subnets": "{subnets}", "security_groups": "{security_groups}"}},
         account=("subnets", "security_groups"),
     ),
     Risk(
         "linger",
         "the bucket's events reach resident runs",
-        ("spark.linger",),
         {"actors": {"clean": {"spark": {"linger": "2m"}}}},
         after="heavy actor",
     ),
     Risk(
         "Iceberg tables",
         "the jar of EMR Serverless and the Glue permissions are accepted",
-        ("spark settings.catalog", "spark settings.tables", "access.database"),
         {
             "spark": {"catalog": "glue", "tables": "iceberg"},
             "actors": {
@@ -88,72 +86,61 @@ RISKS = (
     Risk(
         "warm workers",
         "the application takes an initial capacity",
-        ("application.warm",),
         {"spark": {"application": {"warm": {"drivers": 1, "executors": 1}}}},
         after="heavy actor",
     ),
     Risk(
         "pause with a link",
         "links are signed and answered",
-        ("actor.pause", "pause.callback"),
         {"actors": {"approve": {"kind": "pause", "pause": {"prompt": "Go on?", "callback": True}}}},
     ),
     Risk(
         "pause notifications",
         "EventBridge may publish to the encrypted topic",
-        ("pause.notify",),
         {"actors": {"ask": {"kind": "pause", "pause": {"prompt": "Go on?", "notify": ["{email}"]}}}},
         account=("email",),
     ),
     Risk(
         "alarms by mail",
         "CloudWatch may publish to the encrypted topic",
-        ("mesh.notify", "notify.email", "notify.critical"),
         {"notify": {"email": ["{email}"], "critical": {"email": ["{email}"]}}},
         account=("email",),
     ),
     Risk(
         "tokens",
         "the second API takes tokens of the issuer",
-        ("gateway.jwt",),
         {"gateway": {"jwt": {"issuer": "{issuer}", "audience": ["real-account-smoke"]}}},
         account=("issuer",),
     ),
     Risk(
         "streams through a REST API",
         "the layer with the web adapter exists in the region",
-        ("gateway.streaming",),
         {"gateway": {"streaming": "adapter"}},
     ),
     Risk(
         "reserved streams",
         "the account may reserve concurrency",
-        ("gateway.watchers", "actor.reserved"),
         {"gateway": {"watchers": 2}, "actors": {"publish": {"reserved": 2, "concurrency": 2}}},
         excludes=("pollers",),
     ),
     Risk(
         "schedule",
         "a rule may call the queue of triggers",
-        ("trigger.cron", "trigger.route"),
         {"triggers": {"nightly": {"cron": "0 2 * * *", "route": ["publish"]}}},
     ),
     Risk(
         "object trigger",
         "the bucket may notify the queue",
-        ("trigger.s3",),
         {"triggers": {"arrival": {"s3": {"bucket": "data", "prefix": "incoming/"}, "route": ["publish"]}}},
     ),
     Risk(
         "event trigger",
         "EventBridge takes the pattern",
-        ("trigger.event",),
         {"triggers": {"event": {"event": {"source": ["real.account.smoke"]}, "route": ["publish"]}}},
     ),
     Risk(
         "webhook",
         "the open route has its throttle",
-        ("trigger.webhook",),
         {
             "triggers": {
                 "hook": {
@@ -166,13 +153,11 @@ RISKS = (
     Risk(
         "tools",
         "routes and push notifications of tools are deployed",
-        ("mesh.tools",),
         {"tools": {"report": {"description": "One report", "route": ["check", "publish"]}}},
     ),
     Risk(
         "fan-in, wait and end actors",
         "the other kinds are deployed",
-        ("actor.kind", "actor.fan_in", "actor.wait", "sink.hooks"),
         {
             "actors": {
                 "gather": {"kind": "fan_in", "fan_in": {"timeout": "10m"}},
@@ -181,20 +166,16 @@ RISKS = (
             "sink": {"hooks": ["publish"]},
         },
     ),
-    Risk(
-        "pollers", "the mapping takes provisioned pollers", ("actor.pollers",), _publish(pollers={"min": 2, "max": 4})
-    ),
-    Risk("provisioned concurrency", "the alias is called", ("actor.provisioned",), _actor("warm", provisioned=1)),
+    Risk("pollers", "the mapping takes provisioned pollers", _publish(pollers={"min": 2, "max": 4})),
+    Risk("provisioned concurrency", "the alias is called", _actor("warm", provisioned=1)),
     Risk(
         "large batches",
         "the mapping takes a window",
-        ("actor.batch",),
         _actor("many", batch={"size": 100, "window": "5s"}, timeout="2s"),
     ),
     Risk(
         "secrets and access",
         "policies of all kinds of entries are accepted",
-        ("actor.secrets", "actor.access"),
         _actor(
             "reader",
             secrets={"KEY": "ssm:/real-account-smoke/key"},
@@ -208,20 +189,17 @@ RISKS = (
     Risk(
         "X-Ray",
         "functions may write spans",
-        ("mesh.telemetry", "telemetry.xray"),
         {"telemetry": {"xray": True, "sample": "10%"}},
     ),
     Risk(
         "permissions boundary",
         "roles within the boundary can be made",
-        ("mesh.permissions_boundary",),
         {"permissions_boundary": "{boundary}"},
         account=("boundary",),
     ),
     Risk(
         "buckets that exist",
         "roles reach buckets that the mesh did not make",
-        ("storage.data_bucket",),
         {"storage": {"data_bucket": "{data_bucket}"}},
         account=("data_bucket",),
         excludes=("object trigger", "linger", "Iceberg tables"),
@@ -229,151 +207,40 @@ RISKS = (
     Risk(
         "retention of logs",
         "the log groups keep as long",
-        ("storage.retention",),
         {"storage": {"retention": {"logs": "7d"}}},
     ),
-    Risk("tags", "every resource takes the tags", ("mesh.tags",), {"tags": {"team": "data"}}),
+    Risk("tags", "every resource takes the tags", {"tags": {"team": "data"}}),
     Risk(
         "foreign gateways",
         "the policy for other APIs is accepted",
-        ("gateway.foreign_gateways",),
         {"gateway": {"foreign_gateways": ["abcdefghij.execute-api.eu-central-1.amazonaws.com"]}},
     ),
-    Risk("crew kept warm", "the alias of x-sink is called", ("crew.x-sink",), {"crew": {"x-sink": {"provisioned": 1}}}),
+    Risk("crew kept warm", "the alias of x-sink is called", {"crew": {"x-sink": {"provisioned": 1}}}),
 )
 
-_INPUT = "read by the command, not by AWS"
-_CODE = "read by functions, and in no template but the actor table"
-_NUMBER = "a number within a bound of AWS that the limit gate checks"
-ORDINARY = {
-    **dict.fromkeys(
-        (
-            *(
-                "mesh.namespace",
-                "mesh.code",
-                "mesh.jobs",
-                "mesh.capabilities",
-                "mesh.requirements_hashes",
-                "mesh.defaults",
-            ),
-            *(
-                "mesh.actors",
-                "mesh.stages",
-                "mesh.account",
-                "mesh.region",
-                "mesh.bootstrap_qualifier",
-                "mesh.shards",
-                "mesh.run_triggers",
-            ),
-            *(
-                "mesh.triggers",
-                "mesh.gateway",
-                "mesh.spark",
-                "mesh.storage",
-                "mesh.sink",
-                "mesh.crew",
-                "mesh.operators",
-            ),
-            *("spark settings.application", "spark.job", "actor.handler", "trigger.tool", "access.location"),
-        ),
-        _INPUT,
-    ),
-    **dict.fromkeys(
-        (
-            *("mesh.agent", "mesh.max_hops", "mesh.max_children", "actor.env", "actor.resiliency", "actor.deduplicate"),
-            *(
-                "actor.frames",
-                "actor.handler_mode",
-                "actor.fan_out_lists",
-                "actor.validate",
-                "actor.fair_by",
-                "actor.keep_input",
-            ),
-            *(
-                "actor.child_ids",
-                "actor.failed_payload",
-                "actor.responses",
-                "actor.can_send_to",
-                "pause.prompt",
-                "pause.show",
-            ),
-            *(
-                "pause.fields",
-                "pause.callback_key",
-                "trigger.timeout",
-                "trigger.enabled",
-                "trigger.payload",
-                "trigger.input",
-            ),
-            *(
-                "trigger.overlap",
-                "trigger.by",
-                "trigger.debounce",
-                "trigger.batch",
-                "trigger.timezone",
-                "trigger.catch_up",
-            ),
-            *("sink.persist", "sink.layout", "sink.prefixes", "sink.hooks_for_children", "sink.index", "sink.endpoint"),
-            *("gateway.long_polls", "gateway.long_polls_per_caller", "gateway.notification_hosts", "gateway.starts"),
-            *(
-                "spark.driver",
-                "spark.executors",
-                "spark.conf",
-                "spark.archives",
-                "spark.py_files",
-                "spark.payload_schema",
-            ),
-            *("spark.max_run", "spark.parallel", "spark.max_runs", "spark.priority", "spark.catalog", "spark.tables"),
-            *("spark settings.start_rate", "telemetry.sample", "telemetry.otlp", "notify.thresholds", "access.read"),
-            *("access.write", "access.bucket", "access.table", "access.secret", "access.statement"),
-        ),
-        _CODE,
-    ),
-    **dict.fromkeys(
-        (
-            *("actor.memory", "actor.concurrency", "actor.max_receives", "gateway.max_body", "crew.x-sump"),
-            *(
-                "application.max_vcpu",
-                "application.max_memory",
-                "application.max_concurrent_runs",
-                "application.oversubscribe",
-            ),
-            *("application.idle_stop", "application.architecture", "application.release"),
-        ),
-        _NUMBER,
-    ),
-    "application.id": "another mesh's application, which this script has not",
-    "application.vpc": "as `mesh.vpc`",
-    "storage.results_bucket": "as `storage.data_bucket`",
-    "storage.removal": "each mesh has `delete`, so that nothing is left",
-    "notify.https": "an address that confirms, which this script has not",
-    "notify.topic": "without --all: `--topic`",
-    "telemetry.collector": "a layer of the user's, which this script has not",
+UNREACHABLE = {
+    "spark.application.id": "an application of another mesh",
+    "notify.https": "an address that confirms",
+    "notify.topic": "a topic; without --all, `--topic` names one",
+    "telemetry.collector": "a layer with a collector",
 }
-"""Keys of the mesh file that no deployment of these meshes shows, with the reason."""
-
-_SECTIONS = {
-    "mesh": "",
-    "actor": "ActorSection",
-    "pause": "PauseSection",
-    "trigger": "TriggerSection",
-    "gateway": "GatewaySection",
-    "sink": "SinkSection",
-    "crew": "CrewSection",
-    "storage": "StorageSection",
-    "notify": "NotifySection",
-    "telemetry": "TelemetrySection",
-    "access": "AccessEntry",
-    "spark": "SparkSection",
-    "spark settings": "SparkSettings",
-    "application": "ApplicationSection",
-}
+"""Options that AWS could refuse, but that the script cannot deploy, with the reason."""
+_ENTRIES = ("actors", "tools", "triggers")
 
 
-def schema_keys(schema: Mapping[str, Any]) -> set[str]:
-    """Return the keys of the mesh file, as `section.key`."""
-    return {
-        f"{section}.{key}"
-        for section, definition in _SECTIONS.items()
-        for key in (schema["$defs"][definition] if definition else schema)["properties"]
-    }
+def settings() -> set[str]:
+    """Return the options of the mesh file, without the actors, tools and triggers that have them."""
+    return {option.name for option in declared() if len(option.path) > 2 or option.path[0] not in _ENTRIES}
+
+
+def set_in(document: Mapping[str, Any]) -> set[str]:
+    """Return the options that are set in a mesh file."""
+    return set(_names(document, ())) & settings()
+
+
+def _names(section: Mapping[str, Any], place: Path) -> Iterator[str]:
+    for key, value in section.items():
+        path = (*place, ANY if place in {(each,) for each in _ENTRIES} else key)
+        yield ".".join(path)
+        if isinstance(value, Mapping):
+            yield from _names(value, path)
