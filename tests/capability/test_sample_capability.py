@@ -13,6 +13,7 @@ from asya import testing
 from asya.gateway.call_table import calls_of
 from asya.gateway.lambdas.openapi import document
 from asya.protocol.mesh_table import MeshTable, decode_table, encode_table
+from asya.senders.statements import Speaker, speaker_of
 from asya_infra.addresses import Addresses
 from asya_infra.limits.gate import check_mesh
 from asya_infra.mesh import Mesh
@@ -61,6 +62,12 @@ def test_the_table_has_its_options_and_its_calls(table: MeshTable) -> None:
     assert calls_of(table)[-1].route == "GET /api/v1/stamps"
     assert re.fullmatch(r"[0-9a-f]{12}", table.named_capabilities["sample_capability"])
     assert "/api/v1/stamps" in document(table, "https://gateway.example")["paths"]
+
+
+@pytest.mark.rule("1.authority")
+def test_its_kind_counts_as_code_of_users(table: MeshTable) -> None:
+    assert not table.actors["seal"].continues
+    assert speaker_of(table, "seal") is Speaker.CODE
 
 
 def test_it_runs_in_the_kit() -> None:

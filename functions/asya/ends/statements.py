@@ -5,7 +5,7 @@ from asya.senders.envelopes import CREW
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
 _ENDED_BY = (
-    *(Speaker.HEAVY, Speaker.PAUSE, Speaker.WAIT, Speaker.FAN_IN, Speaker.ITSELF),
+    *(Speaker.HEAVY, Speaker.PAUSE, Speaker.CONTINUING, Speaker.ITSELF),
     *(names.CHECKPOINT, names.RESUME, names.SINK, names.DISPATCH, names.COMPLETION, names.PAUSE_SWEEP, REDRIVES),
 )
 

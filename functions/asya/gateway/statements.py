@@ -16,7 +16,7 @@ END = Statement(
     queue=names.ENDS,
     # IAM opens the queue to these alone. Reports wait for days, and a deployment may add or remove their actor.
     by=(
-        *(Speaker.PAUSE, Speaker.WAIT, Speaker.FAN_IN, Speaker.OTHER_VERSION),
+        *(Speaker.PAUSE, Speaker.CONTINUING, Speaker.OTHER_VERSION),
         names.SINK,
         names.SUMP,
         names.DLQ,

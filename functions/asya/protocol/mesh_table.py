@@ -199,6 +199,10 @@ class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     `MessageGroupId`, so one tenant does not delay the others. The runs of a heavy actor take the tenants in turns."""
 
 
+_CODE_KINDS = frozenset({"handler", "end", "spark"})
+"""The kinds whose actors have a handler or a job of the user."""
+
+
 class Actor(ActorOptions, frozen=True, kw_only=True):
     """One actor: its options, its kind, and what belongs to the kind.
 
@@ -209,6 +213,7 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
         leads_to: the actors to which the routes of the mesh file lead from this one, behind fan-in actors and checkpoints. The crew
             may lead its envelopes there; its role may not send to them (`protocol §1.authority.edges`).
         options: the options that capabilities declare (`asya.option`); absent without any.
+        own_code: true if a capability that the mesh file names declares its kind, whose code is the user's; absent otherwise.
     """
 
     kind: str
@@ -223,6 +228,12 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()
     options: dict[str, object] | UnsetType = UNSET
+    own_code: bool | UnsetType = UNSET
+
+    @property
+    def continues(self) -> bool:
+        """Whether it runs no code of users, and so continues the routes of others (`protocol §1.authority`)."""
+        return self.kind not in _CODE_KINDS and self.own_code is not True
 
     @property
     def own_options(self) -> dict[str, object]:

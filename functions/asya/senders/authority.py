@@ -1,7 +1,7 @@
 """Decides whether an actor of the crew may continue a route, by the sender of the message (`protocol §1.authority`)."""
 
 from asya.function.hop import Hop
-from asya.function.targets import CONTINUING, TargetError, actual_actor, check_way, starters
+from asya.function.targets import TargetError, actual_actor, check_way, starters
 from asya.protocol import headers, names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import slice_header
@@ -19,7 +19,7 @@ def check_sender(hop: Hop, function: str | None) -> None:
     Raises:
         TargetError: the sender may not send to an actor on the way to the first one with code of users.
     """
-    if hop.spec.kind not in CONTINUING:
+    if not hop.spec.continues:
         return
     envelope, route = hop.envelope, hop.envelope.route
     if hop.actor == names.WAIT:

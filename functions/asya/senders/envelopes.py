@@ -6,7 +6,7 @@ from asya.protocol import names
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
 CONTINUED_BY = (
-    *(Speaker.WAIT, Speaker.FAN_IN, Speaker.ITSELF),
+    *(Speaker.CONTINUING, Speaker.ITSELF),
     # x-sink sends copies to hooks.
     *(names.CHECKPOINT, names.RESUME, names.COMPLETION, names.PAUSE_SWEEP, names.SINK, REDRIVES),
 )

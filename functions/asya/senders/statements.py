@@ -12,7 +12,7 @@ from enum import Enum
 import msgspec
 
 from asya.protocol import names
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable
 
 REDRIVES = names.GATEWAY_API
 """Sends dead letters again, so it may say what is heard there. For a letter its first sender counts (`protocol §12.redrive`)."""
@@ -27,8 +27,7 @@ class Speaker(Enum):
     CODE = "an actor with code of users"
     HEAVY = "a heavy actor"
     PAUSE = "a pause actor"
-    WAIT = "a wait actor"
-    FAN_IN = "a fan-in actor"
+    CONTINUING = "an actor that continues routes (wait, fan-in)"
     OTHER_VERSION = "an actor that only another version of the mesh has"
     ITSELF = "the function itself"
     SUBJECT = "the actor that it is about"
@@ -63,9 +62,6 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
 
 
-_OF_KIND = {"spark": Speaker.HEAVY, "pause": Speaker.PAUSE, "wait": Speaker.WAIT, "fan_in": Speaker.FAN_IN}
-
-
 def speaker_of(mesh: MeshTable, function: str | None) -> Speaker | None:
     """The group of a sender by the actor table; None for a function that statements name.
 
@@ -75,8 +71,16 @@ def speaker_of(mesh: MeshTable, function: str | None) -> Speaker | None:
     if function is None:
         return Speaker.OUTSIDE
     if (spec := mesh.actors.get(function)) is not None:
-        return None if spec.kind == "crew" else _OF_KIND.get(spec.kind, Speaker.CODE)
+        return _speaker_of_actor(spec)
     return None if function in names.SYSTEM_FUNCTIONS else Speaker.OTHER_VERSION
+
+
+def _speaker_of_actor(spec: Actor) -> Speaker | None:
+    if spec.kind == "crew":
+        return None
+    if not spec.continues:
+        return Speaker.HEAVY if spec.kind == "spark" else Speaker.CODE
+    return Speaker.PAUSE if spec.kind == "pause" else Speaker.CONTINUING
 
 
 def proof_of(

@@ -165,9 +165,10 @@ def _crew_actor(name: str) -> table.Actor:
 
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
     targets = send_targets(loaded.mesh, name)
+    kind = actor.kind or ("spark" if actor.spark else "handler")
     return table.Actor(
         **shared_fields(table.ActorOptions, actor),
-        kind=actor.kind or ("spark" if actor.spark else "handler"),
+        kind=kind,
         handler=actor.handler,
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
         fan_in=actor.fan_in or table.FanIn() if actor.kind == "fan_in" else None,
@@ -179,6 +180,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         secrets=dict(actor.secrets),
         access=tuple(map(_access, actor.access)),
         options=_options(loaded, actor) or UNSET,
+        own_code=kind not in registry.PRODUCT.actor_functions or UNSET,
     )
 
 

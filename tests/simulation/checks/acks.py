@@ -20,9 +20,6 @@ from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail, is
 from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.pauses.registry import pause_of_record
 
-_CONTINUING = frozenset({"crew", "fan_in", "pause", "wait"})
-"""The kinds of actors that lead on the routes of others."""
-
 
 @dataclass
 class AckChecks:
@@ -195,7 +192,7 @@ class AckChecks:
         for place, actor in enumerate(ahead):
             if actor in ("x-sink", "x-sump") or (place == 0 and not self._is_target(actor)):
                 return False
-            if actor not in self.ledger.mesh.actors or self.ledger.mesh.actors[actor].kind not in _CONTINUING:
+            if actor not in self.ledger.mesh.actors or not self.ledger.mesh.actors[actor].continues:
                 return True
         return True
 

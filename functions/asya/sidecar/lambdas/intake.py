@@ -9,7 +9,7 @@ from asya.function.aws.receipt import Receipt
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record
 from asya.function.nack import OutdatedError
-from asya.function.targets import CONTINUING, TargetError, awaits_deployment, is_of_another_version, with_versions
+from asya.function.targets import TargetError, awaits_deployment, is_of_another_version, with_versions
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.events import TaskEvent
 from asya.senders.authority import check_sender
@@ -225,7 +225,7 @@ def _forbidden(services: Services, hop: Hop) -> TargetError | None:
         OutdatedError: a deployment may be under way, and this function may not know yet what the sender may do.
         ClientError, BotoCoreError: the table of roles cannot be read.
     """
-    if hop.spec.kind not in CONTINUING or not services.admission.knows_origin(hop.arrival):
+    if not hop.spec.continues or not services.admission.knows_origin(hop.arrival):
         return None
     try:
         check_sender(hop, services.admission.origin_of(hop.arrival))

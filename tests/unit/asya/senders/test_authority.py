@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw, json
 
 from asya.function.hop import Arrival, Hop
-from asya.function.targets import CONTINUING, TargetError, actual_actor, check_way
+from asya.function.targets import TargetError, actual_actor, check_way
 from asya.protocol import headers, names
 from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
@@ -70,7 +70,7 @@ class Journey:
             except TargetError:
                 return
             yield actor
-            if spec.kind not in CONTINUING:
+            if not spec.continues:
                 return
             ahead = envelope.route.next
             if spec.kind in ("wait", "fan_in") and ahead:
@@ -105,7 +105,9 @@ def chain_leads_to(mesh: MeshTable, sender: str | None, first: str, taken: list[
         if not is_given and actor not in CREW:
             return False
         kind, targets = mesh.actors[actor].kind, mesh.actors[actor].can_send_to
-        if is_given and (kind not in CONTINUING or kind == "pause" or (kind == "wait" and targets is not None)):
+        if is_given and (
+            not mesh.actors[actor].continues or kind == "pause" or (kind == "wait" and targets is not None)
+        ):
             reached = reached | {actor}
     return True
 
@@ -117,12 +119,12 @@ def test_an_actor_runs_only_if_a_chain_of_edges_leads_to_it(
     mesh: MeshTable, envelope: Envelope, sender: str | None
 ) -> None:
     first = actual_actor(envelope, envelope.route.curr)
-    if mesh.actors[first].kind not in CONTINUING:
+    if not mesh.actors[first].continues:
         return  # IAM lets nobody else send there
     taken = list(Journey(mesh).runs(envelope, sender))
     for end in range(1, len(taken) + 1):
         last = taken[end - 1]
-        if mesh.actors[last].kind not in CONTINUING or last in NODES:
+        if not mesh.actors[last].continues or last in NODES:
             assert chain_leads_to(mesh, sender, first, taken[:end]), (sender, taken[:end])
 
 

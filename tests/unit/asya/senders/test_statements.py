@@ -12,7 +12,7 @@ MESH = MeshTable(
     actors={
         "intake": Actor(kind="handler"),
         "own-end": Actor(kind="end"),
-        "stamp": Actor(kind="stamp"),  # of a capability that the mesh file names
+        "stamp": Actor(kind="stamp", own_code=True),  # of a capability that the mesh file names
         "crunch": Actor(kind="spark"),
         "approve": Actor(kind="pause", pause=Pause()),
         "nap": Actor(kind="wait", wait=Wait(seconds=60)),
@@ -38,8 +38,8 @@ SAYS = Statement(
         ("stamp", Speaker.CODE),
         ("crunch", Speaker.HEAVY),
         ("approve", Speaker.PAUSE),
-        ("nap", Speaker.WAIT),
-        ("gather", Speaker.FAN_IN),
+        ("nap", Speaker.CONTINUING),
+        ("gather", Speaker.CONTINUING),
         ("removed", Speaker.OTHER_VERSION),
         ("x-sink", None),
         ("x-dlq", None),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 # What the functions or synthesis find out, and no key sets; and what only another mesh could set.
 _WITHOUT_KEY = {
     *("MeshTable.version", "Pause.until", "Retention.results", "Sink.persist", "SparkApplication.release"),
-    *("MeshTable.capabilities", "MeshTable.own_calls"),
+    *("Actor.own_code", "MeshTable.capabilities", "MeshTable.own_calls"),
 }
 
 
