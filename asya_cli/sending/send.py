@@ -134,10 +134,14 @@ def check_id(envelope_id: str) -> None:
     """Check the id of a new envelope.
 
     Raises:
-        CommandError: It has no or too many bytes, or only the mesh gives out such ids.
+        CommandError: It has no or too many bytes, is a key of the mesh, or only the mesh gives out such ids.
     """
     from asya.protocol import ids
 
+    if ids.is_special_key(envelope_id):
+        raise CommandError(
+            f"--id {envelope_id} begins as a key of the mesh's own tables", "Give another id, or --new-id."
+        )
     if not ids.is_usable(envelope_id):
         raise CommandError(
             f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}",

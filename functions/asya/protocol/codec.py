@@ -94,7 +94,8 @@ def _is_plain(envelope: Envelope) -> bool:
     status = envelope.status
     if status is not None and not _has_plain_times(status):
         return False
-    return 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and envelope.parent_id != "" and status != _NO_STATUS
+    has_plain_id = 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and not ids.is_special_key(envelope.id)
+    return has_plain_id and envelope.parent_id != "" and status != _NO_STATUS
 
 
 def _has_plain_times(status: Status) -> bool:
@@ -247,6 +248,10 @@ def id_of(members: Members, name: str = "id") -> str:
 def _check_id(value: str, name: str) -> None:
     if not value:
         raise ParseError(f"{name} is empty")
+    if ids.is_special_key(value):
+        raise ParseError(
+            f"{name} begins as a key of the mesh's own tables ({value.partition('#')[0]}); choose another one"
+        )
     if not ids.is_usable(value):
         raise ParseError(f"{name} has {len(value.encode())} bytes; {ids.ID_LIMIT} at most")
 

@@ -5,7 +5,11 @@ import re
 import uuid
 from typing import TypeGuard
 
+from asya.protocol.table_keys import SPECIAL_KEYS
+
 ID_LIMIT = 256
+_SPECIAL_KEYS = frozenset(key for key in SPECIAL_KEYS if not key.endswith("*"))
+_SPECIAL_PREFIXES = tuple(key.removesuffix("*") for key in SPECIAL_KEYS if key.endswith("*"))
 _OF_THE_MESH = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(-[1-9][0-9]*)*", re.ASCII | re.IGNORECASE
 )
@@ -60,8 +64,15 @@ def is_reserved(envelope_id: str) -> bool:
 
 
 def is_usable(value: object) -> TypeGuard[str]:
-    """Whether a value can be an envelope id: a string of 1 to 256 bytes of UTF-8."""
-    return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
+    """Whether a value can be an envelope id: a string of 1 to 256 bytes of UTF-8 that is no key of another item."""
+    if not isinstance(value, str) or is_special_key(value):
+        return False
+    return 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
+
+
+def is_special_key(text: str) -> bool:
+    """Whether an id would be a key in the table of claims that is no claim. IAM would refuse the claim on its end."""
+    return text.startswith(_SPECIAL_PREFIXES) or text in _SPECIAL_KEYS
 
 
 def _uuid_of(*parts: object) -> str:

@@ -25,14 +25,19 @@ _NAMED = (
     r"|ipv?[46]|http[123]|h2|oauth[12]|s3[an]?|ec2|k8s|lz4|bz2|h5|mp[34]|db2|(?:py|log|slf|neo)4j"
 )
 """Types, encodings, digests, protocols and products that have a number in their name."""
+# A caller may have written the text. Without the limits a search would take time by the square of its length.
+_PART = r"\w{0,100}"
 _NAME = re.compile(
-    r"(?<![\w.$/-])(?:[A-Za-z_]\w*[.$]){2,}[A-Z]\w*[a-z]\w*"
-    r"|(?:[A-Za-z_]\w*[.$])?[A-Z]\w*(?:Error|Exception|Failure|Fault|Warning|Type)(?![0-9a-z])"
+    rf"(?<![\w.$/-])(?:[A-Za-z_]{_PART}[.$]){{2,}}[A-Z]{_PART}[a-z]{_PART}"
+    rf"|(?:(?<!\w)[A-Za-z_]{_PART}[.$])?(?<![0-9A-Za-z])[A-Z]{_PART}"
+    r"(?:Error|Exception|Failure|Fault|Warning|Type)(?![0-9a-z])"
     rf"|(?<![0-9A-Za-z])(?i:{_NAMED})(?:(?=[A-Z])[A-Za-z]+|(?![0-9A-Za-z]))"
     r"|(?<![0-9A-Za-z])(?:[iu](?:8|16|32|64|128)|f(?:16|32|64))(?![0-9A-Za-z])"
 )
 """Names of types: qualified ones, errors, and those that begin with a known name, such as `S3AFileSystem` and `int64`."""
-_WORD = re.compile(rf"(?P<name>{_NAME.pattern})|(?P<address>\b0x[0-9a-fA-F]+\b)|[0-9A-Za-z]*\d[0-9A-Za-z]*")
+_WORD = re.compile(
+    rf"(?P<name>{_NAME.pattern})|(?P<address>\b0x[0-9a-fA-F]+\b)|(?<![0-9A-Za-z]{{20}})[A-Za-z]*\d[0-9A-Za-z]*"
+)
 """A name of a type, which keeps its digits, and each other word with a digit."""
 _NUMBER = re.compile(r"\d+")
 _ID = re.compile(r"(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,}|[A-Za-z]+\d+[A-Za-z]{4,})")

@@ -5,6 +5,7 @@ Pure: the sweep of lost tasks reads records and hops, and passes them in.
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from shlex import quote
 
 from asya.function.sqs import QUEUE_RETENTION_DAYS
 from asya.protocol import states
@@ -84,7 +85,7 @@ def lost_report(record: TaskRecord, hops: HopFold, mesh: MeshTable) -> TaskEvent
     message = (
         f"nothing was heard of this envelope at {actor} since {since}, and nothing in the mesh holds one for over {days:.3g} days "
         f"there; its message may have expired, or x-sump has it under another id. Search the lines of x-sump for {record.id!r}, "
-        f"then cancel the task, or start it again with `asya replay {record.id}`. If the envelope turns up, the task goes on"
+        f"then cancel the task, or start it again with `asya replay {quote(record.id)}`. If the envelope turns up, the task goes on"
     )
     at = format_time(parse_time(since) + timedelta(microseconds=1))
     return TaskEvent(

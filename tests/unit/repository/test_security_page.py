@@ -158,6 +158,14 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "sender.block": {
         "unit/asya/ends/lambdas/test_sump.py": ("test_what_cannot_be_parsed_is_logged_kept_as_it_is_and_acked",),
         "unit/asya/senders/lambdas/test_admission.py": ("test_the_messages_of_a_batch_are_judged_each_for_itself",),
+        "unit/asya/testing/test_mesh_attacks_from_outside.py": ("test_a_message_changes_nothing_of_others",),
+    },
+    "sender.operators": {
+        "unit/asya/protocol/test_ids.py": ("test_the_key_of_an_item_that_is_no_claim_is_no_id",),
+        "unit/asya/tasks/test_failures.py": ("test_no_text_of_a_caller_takes_long_to_group",),
+        "unit/asya/tasks/test_sweeps_silence.py": (
+            "test_the_advice_about_a_lost_task_quotes_an_id_that_somebody_outside_has_chosen",
+        ),
     },
     "webhook.route": {
         "unit/asya/testing/test_external_webhook_calls.py": (

@@ -100,6 +100,7 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
     ("id a number", message(id=7), "id must be a string, not a number", None),
     ("id too long", message(id="x" * 257), "id has 257 bytes; 256 at most", None),
     ("id too long in bytes", message(id="ü" * 129), "id has 258 bytes; 256 at most", None),
+    ("id a key", message(id="KEY#a"), "id begins as a key of the mesh's own tables (KEY); choose another one", None),
     ("no route", message(route=...), "route is missing", "env-1"),
     ("route null", message(route=None), "route", "env-1"),
     ("route a list", message(route=["a"]), "route: Expected `object`", "env-1"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol import ids
+from asya.protocol.table_keys import SPECIAL_KEYS
 
 HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st.integers(1, 99) | st.just("error"))
 
@@ -44,3 +45,14 @@ def test_an_id_has_1_to_256_bytes() -> None:
         (7, False),
     ):
         assert ids.is_usable(value) is usable
+
+
+@pytest.mark.rule("1.id.special")
+@pytest.mark.parametrize("key", SPECIAL_KEYS)
+def test_the_key_of_an_item_that_is_no_claim_is_no_id(key: str) -> None:
+    """Who claims ends may not write such items, so the task would never end."""
+    begin, is_prefix = key.removesuffix("*"), key.endswith("*")
+    assert not ids.is_usable(begin)
+    assert ids.is_usable(f"{begin}x") is not is_prefix
+    assert ids.is_usable(f" {begin}")
+    assert ids.is_usable(begin.lower())

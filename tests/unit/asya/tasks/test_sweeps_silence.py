@@ -141,3 +141,11 @@ def test_a_task_whose_first_message_is_gone_is_lost_too() -> None:
     assert lost_from(record, fold([]), mesh()) == pytest.approx(5)
     report = sweeps.lost_report(record, fold([]), mesh())
     assert (report.position, report.attempt, report.data.actor) == (0, 1, "inspect-dataset")
+
+
+@pytest.mark.rule("13.lost")
+def test_the_advice_about_a_lost_task_quotes_an_id_that_somebody_outside_has_chosen() -> None:
+    record, hops = task(event("t; rm -rf ~", "processing", 0))
+    problem = sweeps.lost_report(record, hops, mesh()).data.problem
+    assert problem is not None
+    assert "`asya replay 't; rm -rf ~'`" in problem.message
