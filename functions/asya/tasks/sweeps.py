@@ -26,7 +26,7 @@ def unswept_minutes(mark: datetime | None, until: datetime) -> Iterator[datetime
     """The minutes whose deadlines may have passed without an end in the record, oldest first.
 
     Args:
-        mark: the last minute that a sweep has processed; None before the first sweep.
+        mark: the first minute that no sweep has finished; None before the first sweep.
         until: the end of the last minute.
     """
     start = min(mark or until - INITIAL_WINDOW, until - REREAD_WINDOW)

@@ -104,13 +104,26 @@ def delete(key: Key, /) -> Change:
 
 
 class Query(msgspec.Struct, frozen=True):
-    """The items of a partition, in the order of their sort keys; `where` makes it."""
+    """The items of a partition, in the order of their sort keys; `where` makes it.
+
+    Attributes:
+        after: the keys of the item behind which the query begins; empty for its first one.
+    """
 
     condition: str
     values: Mapping[str, Value]
     index: str = ""
     is_consistent: bool = True
     is_backwards: bool = False
+    after: Mapping[str, str] = {}
+
+    def behind(self, keys: Mapping[str, str]) -> "Query":
+        """The same query behind an item, whether that one still exists or not.
+
+        Args:
+            keys: the keys of the item, in its table and in the index of the query.
+        """
+        return msgspec.structs.replace(self, after=keys)
 
     def request(self, table: str) -> dict[str, Any]:
         """The arguments of the call."""
@@ -121,6 +134,8 @@ class Query(msgspec.Struct, frozen=True):
             request["ConsistentRead"] = True
         if self.is_backwards:
             request["ScanIndexForward"] = False
+        if self.after:
+            request["ExclusiveStartKey"] = {name: encoded(value) for name, value in self.after.items()}
         return {**request, **_placeholders(self.condition, self.values)}
 
 

@@ -2,7 +2,8 @@
 
 The deadline sweep reads the deadlines of each minute from an index, and the records of these tasks; most tasks have
 ended by then. It reads the last minutes again, because index entries and records may arrive late. It stores the last
-processed minute, so that an outage of the sweep skips no deadline.
+processed minute, so that an outage of the sweep skips no deadline. Somebody may give any number of tasks deadlines of one
+minute. So it also stores the task at which its time is over, and the next sweep goes on behind it.
 
 The deadline sweep writes nothing while ends may wait in the queue `x-ends` for longer than a minute: the tasks may
 have ended.
@@ -28,8 +29,8 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks import sweeps
-from asya.tasks.aws.index import LAST_ID, NEWEST, ListKey, ListState, TaskIndex, minute_of
-from asya.tasks.aws.sweep_marks import LostMarks, SweepMarks
+from asya.tasks.aws.index import LAST_ID, NEWEST, DueKey, ListKey, ListState, TaskIndex, minute_of
+from asya.tasks.aws.sweep_marks import LostMarks, SweepMark, SweepMarks
 from asya.tasks.aws.task_store import TaskStore, UnreadableRecordError
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.sweeps import INITIAL_WINDOW, unswept_minutes
@@ -37,6 +38,7 @@ from asya.tasks.view import fail_if_overdue, is_overdue
 
 # The report of x-sink may take this long.
 GRACE_PERIOD = timedelta(seconds=20)
+_MINUTE = timedelta(minutes=1)
 MAX_MINUTES = 240  # per sweep
 TIME_LIMIT = 45.0  # seconds per sweep
 BATCH_SIZE = 100  # records per read
@@ -67,18 +69,24 @@ class DeadlineSweep:
             return
         now = self.services.now()
         until = now - GRACE_PERIOD
-        count, last_minute = 0, None
+        count, last = 0, self.marks.read()
+        mark = last
         try:
-            for minute in islice(unswept_minutes(self.marks.read(), until), MAX_MINUTES):
-                failed, is_done = self._fail_overdue(minute_of(format_time(minute)), until, now, ends_at)
+            for minute in islice(_minutes_after(last, until), MAX_MINUTES):
+                stopped_at = mark.stopped_at if mark is not None else None
+                failed, stopped_at = self._fail_overdue(minute_of(format_time(minute)), until, now, ends_at, stopped_at)
                 count += failed
-                last_minute = minute if is_done else last_minute
+                if stopped_at is not None:
+                    mark = SweepMark(mark.until if mark is not None else minute, stopped_at)
+                    break
+                is_past = minute + _MINUTE <= until
+                mark = SweepMark(minute + _MINUTE if is_past else minute)
                 if self._is_over(ends_at):
                     break
             self.services.telemetry.count("Sweeps")
         finally:
-            if last_minute is not None:
-                self.marks.write(last_minute)
+            if mark is not None and mark != last:
+                self.marks.write(mark)
             if count:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
                 self.services.telemetry.count("SlaExpired", count)
@@ -88,7 +96,7 @@ class DeadlineSweep:
         """Write nothing: tasks that have ended would fail. Readers see overdue tasks as failed anyway."""
         if self.marks.read() is None:
             # The sweep after the delay starts here, however long it lasts.
-            self.marks.write(self.services.now() - INITIAL_WINDOW)
+            self.marks.write(SweepMark(self.services.now() - INITIAL_WINDOW))
         self.services.telemetry.log.warning("deadlines not written, because ends wait in x-ends", delay=delay)
         self.services.telemetry.count("Sweeps")
         self.services.telemetry.flush()
@@ -96,25 +104,37 @@ class DeadlineSweep:
     def _is_over(self, ends_at: float) -> bool:
         return self.services.environment.monotonic() > ends_at
 
-    def _fail_overdue(self, minute: str, until: datetime, now: datetime, ends_at: float) -> tuple[int, bool]:
+    def _fail_overdue(
+        self, minute: str, until: datetime, now: datetime, ends_at: float, after: DueKey | None
+    ) -> tuple[int, DueKey | None]:
         """Fail the tasks with a deadline in a minute that were overdue at `until`.
 
+        Args:
+            after: the task behind which to begin; None for the first one of the minute.
+
         Returns:
-            their number, and whether these are all: one minute may have more than a sweep has time for.
+            their number, and the last task that was read if the time is over.
         """
-        due, count = self.index.due(minute), 0
-        while ids := list(islice(due, BATCH_SIZE)):
-            if count and self._is_over(ends_at):
-                return count, False
-            for task_id, stored in self.store.records(ids, now).items():
+        due, count = self.index.due(minute, after), 0
+        while keys := list(islice(due, BATCH_SIZE)):
+            for task_id, stored in self.store.records([key.task_id for key in keys], now).items():
                 if is_overdue(stored.record, until):
                     # The update checks the latest record again, because the task may have ended or paused since the read.
                     self.tasks.update(task_id, lambda record, _: self._failed(record, until), now)
                     count += 1
-        return count, True
+            if self._is_over(ends_at):
+                return count, keys[-1]
+        return count, None
 
     def _failed(self, record: TaskRecord, until: datetime) -> TaskRecord:
         return fail_if_overdue(record, until, self.services.outages_since)
+
+
+def _minutes_after(mark: SweepMark | None, until: datetime) -> Iterator[datetime]:
+    """The minutes that a sweep reads: those that are unswept, but none before the one in which the last sweep has stopped."""
+    minutes = unswept_minutes(mark and mark.until, until)
+    stopped_at = mark.stopped_at if mark is not None else None
+    return (each for each in minutes if stopped_at is None or minute_of(format_time(each)) >= stopped_at.minute)
 
 
 # Per sweep: hours of creation, and tasks whose hops are read. A round through 30 days takes two and a half hours.

@@ -72,6 +72,19 @@ class ListKey(NamedTuple):
         return ListKey(own, LAST_ID) if self.listed_at > own else ListKey(created_at, "")
 
 
+class DueKey(NamedTuple):
+    """The key of a task in the index `due`."""
+
+    due_in: str
+    deadline_at: str
+    task_id: str
+
+    @property
+    def minute(self) -> str:
+        """The minute of the deadline."""
+        return self.due_in[:_MINUTE_LENGTH]
+
+
 LAST_ID = "\U0010ffff"
 NEWEST = ListKey("9999", LAST_ID)
 
@@ -165,12 +178,22 @@ class TaskIndex:
         partitions = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
         return self._page(CHILDREN_INDEX, "child_of", partitions, before, limit)
 
-    def due(self, minute: str) -> Iterator[str]:
-        """The ids of the tasks whose deadline is in a minute, including ended tasks."""
+    def due(self, minute: str, after: DueKey | None = None) -> Iterator[DueKey]:
+        """The tasks whose deadline is in a minute, including ended tasks.
+
+        Args:
+            after: the task behind which to begin; None for the first one.
+        """
         with table_errors("read the tasks that are due"):
             for partition in _due_partitions(minute):
-                items = self._table.query(where("due_in = :key", key=partition, index=DUE_INDEX))
-                yield from (item.key.pk for item in items)
+                query = where("due_in = :key", key=partition, index=DUE_INDEX)
+                if after is not None and partition <= after.due_in:
+                    if partition < after.due_in:
+                        continue
+                    record = {"pk": after.task_id, "sk": "record"}
+                    query = query.behind({"due_in": after.due_in, "deadline_at": after.deadline_at, **record})
+                for item in self._table.query(query):
+                    yield DueKey(partition, item.text("deadline_at"), item.key.pk)
 
     def due_in(self, minutes: Iterable[str], limit: int) -> list[str] | None:
         """The ids of the tasks whose deadlines are in these minutes, including ended tasks; None if there are many.

@@ -43,7 +43,7 @@ class OverdueTasks:
             TaskStoreError: the table is unavailable.
         """
         mark = self.marks.read()
-        minutes = list(islice(unswept_minutes(mark, now), MAX_MINUTES + 1))
+        minutes = list(islice(unswept_minutes(mark and mark.until, now), MAX_MINUTES + 1))
         if mark is None or len(minutes) > MAX_MINUTES:
             return None
         ids = self.index.due_in((minute_of(format_time(minute)) for minute in minutes), MAX_DUE)

@@ -5,12 +5,12 @@ or `ends-late`, `at` = the time of the last such message.
 """
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.index import ListKey
+from asya.tasks.aws.index import DueKey, ListKey
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
@@ -49,30 +49,50 @@ def _ends_key(kind: MarkKind) -> Key:
     return Key("SWEEP", f"ends-{kind}")
 
 
+class SweepMark(NamedTuple):
+    """How far the deadline sweep has come.
+
+    Attributes:
+        until: the first minute that is not done.
+        stopped_at: the task at which the time of the last sweep was over; None if it finished its minute.
+    """
+
+    until: datetime
+    stopped_at: DueKey | None = None
+
+
+# Not the names of the keys, which would put the mark itself into the index.
+_STOPPED_AT = ("stopped_in", "stopped_at", "stopped_task")
+
+
 class SweepMarks:
     """The mark of one mesh. Concurrent sweeps may set it back; then a sweep processes a minute twice."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._table = Table(client, table)
 
-    def read(self) -> datetime | None:
-        """Read the last processed minute; None before the first sweep.
+    def read(self) -> SweepMark | None:
+        """Read the mark; None before the first sweep.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the progress of the deadline sweep"):
             item = self._table.get(_key())
-        return parse_time(item.text("until")) if item else None
+        if not item:
+            return None
+        stopped_at = DueKey(*(item.text(name, "") for name in _STOPPED_AT))
+        return SweepMark(parse_time(item.text("until")), stopped_at if stopped_at.due_in else None)
 
-    def write(self, until: datetime) -> None:
-        """Store the last processed minute.
+    def write(self, mark: SweepMark) -> None:
+        """Store the mark.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
+        stopped_at = dict(zip(_STOPPED_AT, mark.stopped_at, strict=True)) if mark.stopped_at is not None else {}
         with table_errors("store the progress of the deadline sweep"):
-            self._table.write(put(_key(), {"until": format_time(until)}))
+            self._table.write(put(_key(), {"until": format_time(mark.until), **stopped_at}))
 
 
 class LostMarks:

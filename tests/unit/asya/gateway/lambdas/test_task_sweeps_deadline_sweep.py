@@ -13,6 +13,7 @@ from asya.gateway.lambdas import wiring
 from asya.gateway.lambdas.task_sweeps import DeadlineSweep
 from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.sweep_marks import EndsMarks, MarkKind
 from asya.tasks.aws.task_store import TaskStoreError
@@ -198,6 +199,32 @@ def test_a_minute_with_more_deadlines_than_a_sweep_has_time_for_is_read_again(
         before = failed()
         sweep(gateway, 600 + 60 * number)
         assert failed() == before + 1
+
+
+@pytest.mark.rule("13.backstop.written")
+def test_ended_tasks_of_one_minute_do_not_hold_up_the_sweep_for_ever(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody gives more tasks deadlines of one minute than a sweep can read. None of them is overdue."""
+    sweep(gateway, 0)
+    for _ in range(6):
+        report(gateway, start(gateway, timeout=70), "succeeded", 1)
+    overdue, later = start(gateway, timeout=70), start(gateway, timeout=130)
+    reads: list[int] = []
+    read = DynamoTaskStore.records
+
+    def counted(store: DynamoTaskStore, ids: Any, *more: Any, **options: Any) -> Any:
+        reads.append(len(ids))
+        return read(store, ids, *more, **options)
+
+    monkeypatch.setattr(DynamoTaskStore, "records", counted)
+    monkeypatch.setattr(DeadlineSweep, "_is_over", lambda *_: bool(reads))
+    monkeypatch.setattr("asya.gateway.lambdas.task_sweeps.BATCH_SIZE", 1)
+    for number in range(12):
+        reads.clear()
+        sweep(gateway, 600 + 60 * number)
+        assert len(reads) <= 2  # one batch, and the update of an overdue task
+    assert [written(task_id)[0] for task_id in (overdue, later)] == ["failed", "failed"]
 
 
 def test_a_task_that_is_created_after_its_deadline_fails_too(gateway: Gateway) -> None:
