@@ -15,6 +15,7 @@ from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.mesh_table import Retention
 from asya.protocol.times import format_time, parse_time
 
+# The longest timeout of the gateway. What a task leaves is kept until its deadline at least.
 _LONGEST_DEADLINE = timedelta(days=366)
 _KEPT = headers.PRODUCER_HEADERS | {headers.TRACEPARENT, headers.TRACESTATE, headers.PAYLOAD_REF}
 TAKEN_ID = "id: another sender, or the mesh itself, has a task of this id; choose one of your own, such as a new UUID"
@@ -45,11 +46,16 @@ def starting(envelope: Envelope) -> Envelope:
 def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
     """The first envelope of a task: without parent, root, status and managed headers, but with its deadline and its owner.
 
+    A deadline is at most as late as the gateway takes one.
+
     Args:
         owner: the principal that sent the message.
         sent_at: the time at which the message was sent, which is the creation of the task.
     """
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
+    latest = sent_at + _LONGEST_DEADLINE
+    if deadline_at is not None and parse_time(deadline_at) > latest:
+        deadline_at = format_time(latest)
     return replace(
         starting(envelope),
         status=status.created(envelope.route.curr, format_time(sent_at), deadline_at),
@@ -72,18 +78,19 @@ def end_of_claim(envelope: Envelope, now: datetime, retention: Retention) -> dat
 
 
 def enter(
-    arrival: Arrival, claim: Callable[[Envelope], bool], with_key: Callable[[Envelope, str], Envelope]
+    arrival: Arrival, actor: str, claim: Callable[[Envelope], bool], with_key: Callable[[Envelope, str], Envelope]
 ) -> Arrival:
     """The message of a sender outside as the first envelope of a task, or as refused. A refused one keeps its body.
 
     Args:
+        actor: the actor on whose queue the message lay.
         claim: takes the id of an envelope for this sender; False if it is another sender's.
         with_key: gives an envelope the key of the task that it starts, from the SQS message id.
     """
     new = replace(arrival, is_new=True)
     try:
         envelope = entering(arrival.envelope(), arrival.sender, arrival.sent_at)
-        _check_reference(envelope)
+        _check_reference(envelope, actor)
     except ParseError as error:
         return replace(new, refusal=_with_own_id(error, claim))
     # A legacy message without an id has one that derives from its own, and so no other message.
@@ -116,10 +123,13 @@ def refusal_of(envelope: Envelope, claim: Callable[[Envelope], bool]) -> ParseEr
     return None if claim(envelope) else ParseError(TAKEN_ID)
 
 
-def _check_reference(envelope: Envelope) -> None:
-    """Check that the reference to a payload leads to the inbox: everything else belongs to envelopes of the mesh."""
+def _check_reference(envelope: Envelope, actor: str) -> None:
+    """Check that the reference to a payload leads to the inbox of its actor: all else belongs to other envelopes.
+
+    x-sink reads the payloads of all actors, and gets an envelope whose deadline has passed with its reference.
+    """
     raw = envelope.headers.get(headers.PAYLOAD_REF)
-    if raw is not None and not read_reference(raw, envelope.id, None).key.startswith(INBOX_PREFIX):
+    if raw is not None and not read_reference(raw, envelope.id, actor).key.startswith(INBOX_PREFIX):
         problem = f"headers.{headers.PAYLOAD_REF}: a sender outside stores payloads under {INBOX_PREFIX} only"
         raise ParseError(problem, envelope.id)
 

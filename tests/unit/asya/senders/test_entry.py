@@ -19,7 +19,7 @@ DAY = 86400.0
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DEADLINE = "2026-11-20T13:00:00.000000Z"
 OF_THE_MESH = ids.child_id("order-7", 0, 1, 1)
-REFERENCE = {"key": "inbox/5f/5f.json", "size": 1, "sha256": "5f"}
+REFERENCE = {"key": "inbox/infer/5f/5f.json", "size": 1, "sha256": "5f"}
 
 
 def came(**members: Any) -> Arrival:
@@ -33,7 +33,7 @@ def end_of_claim(retention: Retention, **members: Any) -> datetime | None:
 
 
 def enter(arrival: Arrival, *, is_free: bool = True) -> Arrival:
-    return entry.enter(arrival, lambda _: is_free, lambda envelope, _: envelope)
+    return entry.enter(arrival, "infer", lambda _: is_free, lambda envelope, _: envelope)
 
 
 @pytest.mark.rule("4.entry", "3.owner", "3.tool")
@@ -95,8 +95,18 @@ def test_an_id_belongs_to_its_first_sender() -> None:
 @pytest.mark.rule("4.entry")
 def test_a_payload_is_read_from_the_inbox_alone() -> None:
     assert enter(came(headers={"x-asya-payload-ref": REFERENCE})).refusal is None
-    elsewhere = enter(came(headers={"x-asya-payload-ref": REFERENCE | {"key": "payloads/5f/5f.json"}}))
+    elsewhere = enter(came(headers={"x-asya-payload-ref": REFERENCE | {"key": "payloads/infer/5f/5f.json"}}))
     assert "under inbox/ only" in str(elsewhere.refusal)
+    of_another = enter(came(headers={"x-asya-payload-ref": REFERENCE | {"key": "inbox/payout/5f/5f.json"}}))
+    assert "is not a payload for infer" in str(of_another.refusal)
+
+
+@pytest.mark.rule("4.entry")
+@pytest.mark.parametrize("late", ["2027-11-22T12:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_deadline_from_outside_keeps_nothing_for_longer_than_one_of_the_gateway(late: str) -> None:
+    envelope = enter(came(status={"deadline_at": late})).envelope()
+    assert envelope.status is not None
+    assert envelope.status.deadline_at == format_time(SENT_AT + timedelta(days=366))
 
 
 @pytest.mark.parametrize(("is_free", "envelope_id"), [(True, "env-1"), (False, None)])
