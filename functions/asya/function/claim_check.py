@@ -19,6 +19,7 @@ from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, UNKNOWN_HOP, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import INBOX_PREFIX, PAYLOADS_PREFIX
+from asya.protocol.strict_json import escape
 
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
 
@@ -144,4 +145,5 @@ def _failed(envelope: Envelope, message: str) -> status.Status:
 
 def _encode_with_reference(envelope: Envelope, reference: PayloadReference) -> bytes:
     referring = replace(envelope, payload=NULL)
-    return encode(referring.with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)}))
+    # A header that the mesh has written may have an id with a character that SQS refuses.
+    return escape(encode(referring.with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)})))

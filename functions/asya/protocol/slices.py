@@ -13,6 +13,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.states import EndStatus
+from asya.protocol.strict_json import escape
 
 TOO_MANY_SLICES = f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out"
 
@@ -189,8 +190,8 @@ def _is_present(raw: Raw | None) -> bool:
 
 
 def encode_message(message: FanInMessage) -> bytes:
-    """The JSON of a message, ASCII unless an error message is not."""
-    return msgspec.json.encode(message)
+    """The JSON of a message, ASCII only: SQS refuses some characters, which an id or an error may have."""
+    return escape(msgspec.json.encode(message))
 
 
 def decode_message(body: bytes) -> FanInMessage | None:

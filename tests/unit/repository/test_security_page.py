@@ -162,6 +162,12 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "sender.operators": {
         "unit/asya/protocol/test_ids.py": ("test_the_key_of_an_item_that_is_no_claim_is_no_id",),
+        "unit/asya/senders/test_entry.py": (
+            "test_a_deadline_from_outside_keeps_nothing_for_longer_than_one_of_the_gateway",
+        ),
+        "unit/asya/gateway/lambdas/test_task_sweeps_deadline_sweep.py": (
+            "test_ended_tasks_of_one_minute_do_not_hold_up_the_sweep_for_ever",
+        ),
         "unit/asya/tasks/test_failures.py": ("test_no_text_of_a_caller_takes_long_to_group",),
         "unit/asya/tasks/test_sweeps_silence.py": (
             "test_the_advice_about_a_lost_task_quotes_an_id_that_somebody_outside_has_chosen",

@@ -4,7 +4,9 @@ import pytest
 from msgspec import Raw
 from msgspec.json import encode as encode_json
 
-from asya.function.claim_check import read_reference, reduced_for_sump, reference_to
+from asya.function.claim_check import read_reference, reduced_for_sump, reference_to, with_reference
+from asya.function.hop import Delivery
+from asya.function.sqs import MESSAGE_BYTES, is_sendable
 from asya.protocol.codec import ParseError, decode
 from tests.doubles.envelopes import message, status
 
@@ -53,3 +55,14 @@ def test_a_payload_for_another_actor_is_a_parse_error(prefix: str, name: str) ->
         read_reference(reference(prefix + name), "env-1", "infer")
     # x-sink and x-sump get the references that others received.
     assert read_reference(reference(prefix + name), "env-1", None).key == prefix + name
+
+
+@pytest.mark.rule("4.claim-check")
+def test_a_header_with_a_character_that_sqs_refuses_is_sent_with_an_escape() -> None:
+    """The mesh writes ids into headers, and their senders have chosen them."""
+    envelope = decode(message(headers={"h": 1})).with_headers({"x-asya-root": "id-\uffff"})
+    made = with_reference(
+        Delivery("infer", b"", "next"), envelope, reference_to(b"1", "payloads/", "infer"), MESSAGE_BYTES
+    )
+    assert is_sendable(made.body)
+    assert decode(made.body).header("x-asya-root") == "id-\uffff"

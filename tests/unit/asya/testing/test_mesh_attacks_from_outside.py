@@ -4,10 +4,12 @@ Each row is one attempt. All of them run beside tasks of Alice, of which nothing
 senders).
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import cycle
 from typing import Any
 from urllib.parse import quote
 
@@ -163,9 +165,172 @@ def as_a_key_of_a_table(_: Bank) -> Iterator[str]:
         yield message(key)
 
 
+def as_a_payload_of_others(bank: Bank) -> Iterator[str]:
+    """x-sink reads the payloads of all actors, and gets an envelope with a deadline in the past as it came."""
+    content = b'"known to Alice"'
+    digest = hashlib.sha256(content).hexdigest()
+    for prefix in ("inbox/payout", "payloads/work", "payloads/payout", "inbox/../paused", "inbox", "paused"):
+        key = f"{prefix}/{digest[:2]}/{digest}.json"
+        bank.mesh.cloud.bucket.objects[key] = content
+        for number, status in enumerate(({}, {"deadline_at": "2020-01-01T00:00:00Z"})):
+            headers = {"x-asya-payload-ref": {"key": key, "size": len(content), "sha256": digest}}
+            yield message(f"ref-{prefix}-{number}", payload=None, headers=headers, status=status)
+
+
+def as_a_state_of_others(bank: Bank) -> Iterator[str]:
+    """Each managed header, a parent and a status say that the envelope belongs to a task of Alice."""
+    at = "2026-01-01T00:00:00.000000Z"
+    place = {
+        "actor": "x-fan-in",
+        "set_id": ids.set_id("alice-set", 0, 1),
+        "origin_id": "alice-set",
+        "aggregation_key": "",
+    }
+    forged = {
+        "x-asya-owner": ALICE,
+        "x-asya-tenant": ALICE,
+        "x-asya-root": "alice-set",
+        "x-asya-replay-of": "alice-failed",
+        "x-asya-set-repeat": True,
+        "x-asya-generation": 9999,
+        "x-asya-fan-in": place | {"slice_index": 1, "slice_count": 3},
+        "x-asya-key": {"mac": "0" * 64},
+        "x-asya-pause": {"epoch": 1, "fields": []},
+        "x-asya-resume-input": {"approved": True},
+        "x-asya-resume-at": at,
+        "x-asya-wait": {"since": at, "until": at},
+        "x-asya-not-before": "9999-01-01T00:00:00Z",
+        "x-asya-first-attempt": at,
+        "x-asya-circuit-open-since": at,
+        "x-asya-hook": "audit",
+        "x-asya-tool": "pay",
+        "x-asya-gateway-url": "https://evil.example",
+        "x-asya-mesh-version": "0" * 12,
+        "x-asya-route-resolved": {"work": {"target": "payout", "by": "work"}},
+    }
+    ways = cycle(([], ["x-fan-in"], ["x-resume"], ["x-checkpoint"], ["approve"], ["nap"], ["split", "x-fan-in"]))
+    for name, value in forged.items():
+        for number in (1, 2):
+            own_id, then = f"{name}-{number}", next(ways)
+            yield message(own_id, then=then, payload={"until": 0}, headers={name: value}, parent_id="alice-set")
+    for phase in ("succeeded", "failed", "canceled", "paused", "retrying"):
+        own = {"phase": phase, "attempt": 9, "max_attempts": 9, "created_at": at, "updated_at": at, "actor": "payout"}
+        yield message(f"as-{phase}", headers=forged, status=own, parent_id=bank.paused)
+
+
+def as_a_way_to_others(_: Bank) -> Iterator[str]:
+    """The actor `work` may not send to `payout`, whatever crew stands between them, and whatever an override says."""
+    for number, crew in enumerate(
+        ([], ["x-checkpoint"], ["x-resume"], ["x-fan-in"], ["x-pause"], ["x-resume", "x-checkpoint"])
+    ):
+        yield message(f"way-{number}", then=[*crew, "payout"], payload={"to": "Eve"})
+        yield message(f"logical-{number}", then=[*crew, "a"], headers={"x-asya-route-override": {"a": "payout"}})
+        yield message(
+            f"crew-{number}", then=["a", "payout"], headers={"x-asya-route-override": {"a": (crew or ["x-wait"])[0]}}
+        )
+    for name in (
+        "x-sink",
+        "x-sump",
+        "x-wait",
+        "x-triggers",
+        "x-dispatch",
+        "x-completion",
+        "x-push",
+        "x-reports",
+        "x-ends",
+        "happy-end",
+    ):
+        yield message(f"to-{name}", then=[name])
+        yield message(
+            f"over-{name}", then=["split"], headers={"x-asya-route-override": {"split": name, "": name, name: "payout"}}
+        )
+
+
+def as_no_envelope(bank: Bank) -> Iterator[str]:
+    """What other queues take, what no reader takes, and what takes readers long."""
+    yield from (
+        "",
+        " ",
+        "null",
+        "1",
+        "[]",
+        "[" * 5_000,
+        '{"id":"alice-set"',
+        '{"id":"alice-set","id":"mine"}',
+        "\ufeff{}",
+    )
+    yield json.dumps([{"id": bank.paused, "status": "failed", "at": "2026-01-01T00:00:00Z", "data": {"owner": EVE}}])
+    yield json.dumps({"type": "set-due", "set_id": ids.set_id("alice-set", 0, 1), "until": 0})
+    yield json.dumps({"lane": "x", "trigger": "nightly"})
+    for name in ("id", "route", "payload", "headers", "status", "parent_id"):
+        for value in (None, [], {}, 7, True, "", "\ud800", [[]], {"": None}):
+            yield message("alice-set", **{name: value})
+    yield '{"id":"digits","route":{"prev":[],"curr":"work","next":[]},"payload":' + "9" * 100_000 + "}"
+    yield '{"id":"exponent","route":{"prev":[],"curr":"work","next":[]},"payload":[1e999999999,1e-999999999]}'
+    for depth in (900, 960, 1_020, 5_000):
+        for opened, closed in (("[", "]"), ('{"a":', "}")):
+            deep = opened * depth + "1" + closed * depth
+            for place in ('"payload":1,"headers":{"h":%s}', '"payload":1,"more":%s', '"payload":%s'):
+                yield '{"id":"deep","route":{"prev":[],"curr":"work","next":["split"]},' + place % deep + "}"
+
+
+def as_a_large_envelope(_: Bank) -> Iterator[str]:
+    word = "A" * 16_000
+    yield message("name", then=[word])
+    yield message("header", headers={word: "x"}).replace('"x"', "1e9999999")
+    yield json.dumps({"id": "hops", "route": {"prev": [""] * 200_000, "curr": "work", "next": []}, "payload": 1})
+    yield message("letters", then=["é" * 90_000])
+    yield message("trace", headers={"traceparent": word, "tracestate": "x" * 500_000})
+    yield message("members", then=["split"], **{f"own-{number}": 1 for number in range(20_000)})
+    yield message("payload", payload="\uffff" * 150_000)
+
+
+def as_an_odd_id(_: Bank) -> Iterator[str]:
+    """An id that is no name, no file, no part of an address, and no line of a log or a terminal."""
+    odd = (
+        "..",
+        ".",
+        "/",
+        "../alice-set",
+        "alice-set/",
+        "a\nb",
+        "\x00",
+        "\x1b[2J",
+        "%2e%2e",
+        "'; rm -rf ~; '",
+        "=1+1",
+        "\ufffe",
+    )
+    for own_id in (*odd, "é" * 128, "\U0001f600" * 64, " alice-set", "alice-set ", "ALICE-SET", "alice-set\u200b"):
+        yield message(own_id, then=["split", "x-fan-in"], payload={"items": [1]})
+        yield message(own_id, then=["nap"], payload={"until": 0})
+
+
+def as_a_time(_: Bank) -> Iterator[str]:
+    for time in (
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:59:59-23:59",
+        "2026-13-01T00:00:00Z",
+        "",
+        "now",
+    ):
+        yield message(f"deadline {time}", status={"deadline_at": time})
+        yield message(f"nap {time}", then=["nap"], payload={"until": time})
+    for number in (0, -1e18, 1e300, 10**18, True):
+        yield message(f"nap {number}", then=["nap"], payload={"until": number})
+
+
 MESSAGES: dict[str, Callable[[Bank], Iterable[str]]] = {
     "ids of others, and what derives from them": as_an_id_of_others,
     "keys of tables as ids": as_a_key_of_a_table,
+    "payloads of others": as_a_payload_of_others,
+    "states of others": as_a_state_of_others,
+    "ways to others": as_a_way_to_others,
+    "no envelopes": as_no_envelope,
+    "large envelopes": as_a_large_envelope,
+    "odd ids": as_an_odd_id,
+    "times": as_a_time,
 }
 
 
@@ -180,5 +345,7 @@ def test_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any],
     bank.mesh.cloud.run_until_idle()
     assert bank.left() == []
     assert bank.changed(before) == {}
+    read = [key for key, value in bank.kept().items() if "known to Alice" in str(value) and "results/" in key]
+    assert read == []
     status, task = bank.call("GET", f"/api/v1/mesh/{quote(f'bob beside {name}')}", by="AIDATEST")
     assert (status, json.loads(task)["result"]) == (200, "his")
