@@ -316,9 +316,7 @@ class Admission(msgspec.Struct, frozen=True):
     def _entered(self, arrival: Arrival, actor: str) -> Arrival:
         if actor in names.END_ACTORS:
             return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
-        return entry.enter(
-            arrival, actor, lambda envelope: self._claim(envelope, arrival.sender), self.keys.enter
-        )
+        return entry.enter(arrival, actor, lambda envelope: self._claim(envelope, arrival.sender), self.keys.enter)
 
     def _admitted(self, record: Record) -> Record:
         try:
