@@ -43,12 +43,13 @@ def starting(envelope: Envelope) -> Envelope:
     return replace(envelope, parent_id=None, headers=user_headers(envelope.headers))
 
 
-def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
+def entering(envelope: Envelope, actor: str, owner: str, sent_at: datetime) -> Envelope:
     """The first envelope of a task: without parent, root, status and managed headers, but with its deadline and its owner.
 
     A deadline is at most as late as the gateway takes one.
 
     Args:
+        actor: the actor on whose queue the message lay; its sender has written the route.
         owner: the principal that sent the message.
         sent_at: the time at which the message was sent, which is the creation of the task.
     """
@@ -58,7 +59,7 @@ def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
         deadline_at = format_time(latest)
     return replace(
         starting(envelope),
-        status=status.created(envelope.route.curr, format_time(sent_at), deadline_at),
+        status=status.created(actor, format_time(sent_at), deadline_at),
         status_extra=NO_UNKNOWN_MEMBERS,
     ).with_headers({headers.OWNER: owner or None})
 
@@ -89,7 +90,7 @@ def enter(
     """
     new = replace(arrival, is_new=True)
     try:
-        envelope = entering(arrival.envelope(), arrival.sender, arrival.sent_at)
+        envelope = entering(arrival.envelope(), actor, arrival.sender, arrival.sent_at)
         _check_reference(envelope, actor)
     except ParseError as error:
         return replace(new, refusal=_with_own_id(error, claim))

@@ -152,6 +152,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/tasks/aws/test_tasks_owners.py": ("test_reports_of_another_owner_change_neither_record_nor_hops",),
     },
     "sender.route": {
+        "unit/asya/testing/test_mesh_attacks_from_outside.py": (
+            "test_a_replay_starts_nothing_where_its_caller_may_not",
+        ),
         "unit/asya/testing/test_mesh_authority.py": ("test_a_sender_outside_does_not_start_behind_the_crew",),
         "unit/asya/sidecar/test_outcome.py": ("test_5_12_a_next_actor_that_this_one_may_not_send_to_fails_the_hop",),
     },

@@ -19,6 +19,7 @@ from asya.capabilities.fan_in.aws.sets import FanInSets, SetRepeats
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.hop import Delivery
 from asya.function.sqs import queue_group
+from asya.gateway import start_rights
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.offloading import offloaded
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
@@ -175,6 +176,7 @@ class ReplayRoutes:
             problem = f"{old_id!r} did not fail at a fan-in actor; replay it without failed_only"
             raise ApiError(409, "not_a_set", problem, "failed_only")
         replay.check_no_slice(envelope)
+        start_rights.check_replay(envelope, caller, self.mesh)
         if task is not None and task.resolution is not None and not (task.resolution.is_open or call.force or key):
             raise settled_error(old_id, task.resolution)  # before a large payload is stored again
 

@@ -6,10 +6,13 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.gateway.access import Caller
-from asya.gateway.start_rights import check_start
+from asya.gateway.start_rights import check_replay, check_start
 from asya.protocol.api_errors import ApiError
+from asya.protocol.codec import decode
+from asya.protocol.mesh_table import Actor
 from asya.protocol.mesh_table import Gateway as GatewayTable
 from asya.tasks.starts.submission import read_submission
+from tests.doubles.envelopes import message, status
 from tests.doubles.gateway_functions import ADMIN, ALICE, MESH, Gateway, route_event
 
 OPERATOR, USER = Caller("AROAADMIN", is_operator=True), Caller("AIDAALICE", is_operator=False)
@@ -72,3 +75,38 @@ def test_the_gateway_starts_nothing_that_the_caller_may_not_start(gateway: Gatew
     override = {"x-asya-route-override": {"inspect-dataset": "publish-report"}}
     assert (start(ALICE), start(ALICE, **override), start(ADMIN, **override)) == (201, 403, 201)
     assert (len(gateway.messages()), len(gateway.messages("publish-report"))) == (2, 1)
+
+
+CREW = Actor(kind="crew")
+OVERRIDDEN = {"x-asya-route-override": {"publish-report": "inspect-dataset"}}
+
+
+@pytest.mark.rule("12.replay.place")
+@pytest.mark.parametrize(
+    ("curr", "place", "more", "why"),
+    [
+        ("publish-report", "publish-report", {}, None),
+        ("publish-report", "publish-report", {"reason": "RouteMismatch"}, None),
+        ("publish-report", "inspect-dataset", {}, "came to 'inspect-dataset'"),
+        ("publish-report", "publish-report", {"headers": OVERRIDDEN}, "names 'inspect-dataset'"),
+        ("publish-report", "inspect-dataset", {"headers": OVERRIDDEN}, None),
+        ("x-checkpoint", "x-checkpoint", {"reason": "RuntimeError"}, None),
+        ("x-checkpoint", "x-checkpoint", {"reason": "RouteMismatch"}, "has refused to lead it on"),
+    ],
+)
+def test_a_caller_replays_an_envelope_where_it_was(
+    curr: str, place: str, more: dict[str, Any], why: str | None
+) -> None:
+    route, failed = (
+        {"prev": [], "curr": curr, "next": []},
+        status(actor=place, phase="failed", reason=more.get("reason")),
+    )
+    stored = decode(message(route=route, status=failed, headers=more.get("headers", {})))
+    mesh = changed(MESH, gateway=GatewayTable(starts=("x",)), actors={**MESH.actors, "x-checkpoint": CREW})
+    check_replay(stored, OPERATOR, mesh)
+    check_replay(stored, USER, changed(mesh, gateway=GatewayTable()))
+    if why is None:
+        check_replay(stored, USER, mesh)
+    else:
+        with pytest.raises(ApiError, match=why):
+            check_replay(stored, USER, mesh)

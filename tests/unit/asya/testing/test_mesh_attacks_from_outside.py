@@ -4,8 +4,10 @@ Each row is one attempt. All of them run beside tasks of Alice, of which nothing
 senders).
 """
 
+import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +17,8 @@ from urllib.parse import quote
 
 import pytest
 
+from asya.api_call import ApiCall
+from asya.gateway.call_table import CALLS
 from asya.protocol import ids
 from asya.protocol.names import queue_name
 from asya.testing import Mesh
@@ -107,8 +111,8 @@ class Bank:
 HERS = ("alice-waits", "alice-failed", "alice-set")
 
 
-def message(own_id: str, *, then: Iterable[str] = (), payload: Any = 1, **more: Any) -> str:
-    return json.dumps({"id": own_id, "route": {"prev": [], "curr": "work", "next": [*then]}, "payload": payload} | more)
+def message(own_id: str, *, curr: str = "work", then: Iterable[str] = (), payload: Any = 1, **more: Any) -> str:
+    return json.dumps({"id": own_id, "route": {"prev": [], "curr": curr, "next": [*then]}, "payload": payload} | more)
 
 
 @pytest.fixture(scope="module")
@@ -349,3 +353,258 @@ def test_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any],
     assert read == []
     status, task = bank.call("GET", f"/api/v1/mesh/{quote(f'bob beside {name}')}", by="AIDATEST")
     assert (status, json.loads(task)["result"]) == (200, "his")
+
+
+# --- calls of the gateway ----------------------------------------------------------------------------------------
+
+BODIES: tuple[Any, ...] = (
+    None,
+    {},
+    {"input": {"approved": True}},
+    {"reason": "mine"},
+    {"undo": True},
+    {"hop": 0},
+    {"force": True},
+)
+
+
+def about(call: ApiCall, task_id: str) -> str:
+    """The path of a call about a task."""
+    path = call.path.replace("{id}", quote(task_id, safe=""))
+    return re.sub(r"\{\w+\}", "0", path)
+
+
+OF_A_TASK = {call.route: call for call in CALLS if "{id}" in call.path and "backfills" not in call.path}
+
+
+@pytest.mark.rule("13.owner", "13.operators")
+@pytest.mark.parametrize("route", OF_A_TASK)
+def test_a_call_about_a_task_of_others_is_answered_as_about_none(
+    bank: Bank, before: dict[str, Any], route: str
+) -> None:
+    call = OF_A_TASK[route]
+    for task_id in bank.ids:
+        for body in BODIES if call.method != "GET" else (None,):
+            unknown = f"{UNKNOWN}-{task_id}"
+            status, answer = bank.call(call.method, about(call, task_id), body)
+            expected = bank.call(call.method, about(call, unknown), body)
+            assert (status, answer.replace(task_id, unknown)) == (expected[0], expected[1])
+            assert status >= 400
+    assert bank.changed(before) == {}
+
+
+FOR_OPERATORS = {call.route: call for call in CALLS if call.rights == "operators"}
+
+
+@pytest.mark.rule("13.operators")
+@pytest.mark.parametrize("route", FOR_OPERATORS)
+def test_a_call_of_operators_is_refused(bank: Bank, route: str) -> None:
+    call = FOR_OPERATORS[route]
+    report = {"id": bank.paused, "status": "failed", "at": "2026-01-01T00:00:00Z", "data": {"owner": ALICE}}
+    for body in (None, report, [report]):
+        status, answer = bank.call(call.method, about(call, bank.paused), body)
+        assert status in (403, 404)  # a mesh without triggers has no calls of them
+        assert bank.paused not in answer
+
+
+def rpc(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def said(task_id: str, **more: Any) -> dict[str, Any]:
+    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {}}], "taskId": task_id, **more}}
+
+
+def about_a_tool(name: str, **more: Any) -> Callable[[str], tuple[str, dict[str, Any]]]:
+    return lambda task: ("/mcp", rpc("tools/call", {"name": name, "arguments": {"id": task, **more}}))
+
+
+MCP = {"mcp_protocol_version": "2025-11-25"}
+AGENT_CALLS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
+    "GetTask": lambda task: ("/a2a", rpc("GetTask", {"id": task})),
+    "CancelTask": lambda task: ("/a2a", rpc("CancelTask", {"id": task})),
+    "SubscribeToTask": lambda task: ("/a2a", rpc("SubscribeToTask", {"id": task})),
+    "SendMessage": lambda task: ("/a2a", rpc("SendMessage", said(task))),
+    "SendStreamingMessage": lambda task: ("/a2a", rpc("SendStreamingMessage", said(task, contextId=task))),
+    "a push configuration": lambda task: (
+        "/a2a",
+        rpc("CreateTaskPushNotificationConfig", {"taskId": task, "url": "https://evil.example/"}),
+    ),
+    "its push configurations": lambda task: ("/a2a", rpc("ListTaskPushNotificationConfigs", {"taskId": task})),
+    "wait_for_task": about_a_tool("wait_for_task"),
+    "cancel_task": about_a_tool("cancel_task"),
+    "resume_task": about_a_tool("resume_task", input={"approved": True}),
+}
+
+
+@pytest.mark.rule("13.owner", "13.a2a.errors", "13.mcp.owner")
+@pytest.mark.parametrize("name", AGENT_CALLS)
+def test_an_agent_finds_no_task_of_others(bank: Bank, before: dict[str, Any], name: str) -> None:
+    for task_id in bank.ids:
+        unknown = f"{UNKNOWN}-{task_id}"
+        path, body = AGENT_CALLS[name](task_id)
+        headers = {"accept": "application/json", "prefer": "wait=0"} | (MCP if path == "/mcp" else {})
+        _, answer = bank.call("POST", path, body, **headers)
+        assert answer.replace(task_id, unknown) == bank.call("POST", path, AGENT_CALLS[name](unknown)[1], **headers)[1]
+        assert '"error"' in answer or '"isError":true' in answer
+    assert bank.changed(before) == {}
+
+
+def a_start_elsewhere(bank: Bank) -> Iterator[Answer]:
+    for actor in ("payout", "approve", "x-checkpoint", "x-sink", "x-reports", "../work", "work%2f..%2fpayout", ""):
+        yield bank.call("POST", f"/api/v1/mesh?actor={actor}", {"payload": 1})
+
+
+def a_start_with_more(bank: Bank) -> Iterator[Answer]:
+    for more in (
+        {"route": ["payout"]},
+        {"next": ["payout"]},
+        {"id": bank.paused},
+        {"parent_id": bank.paused},
+        {"status": {}},
+        {"owner": ALICE},
+    ):
+        yield bank.call("POST", "/api/v1/mesh?actor=work", {"payload": 1} | more)
+    for name, value in (("x-asya-route-override", {"work": "payout"}), ("x-asya-mesh-status", "off")):
+        yield bank.call("POST", "/api/v1/mesh?actor=work", {"payload": 1, "headers": {name: value}})
+    for timeout in (0, -1, 1e300, 31_622_401, "9"):
+        yield bank.call("POST", "/api/v1/mesh?actor=work", {"payload": 1, "timeout": timeout})
+
+
+def a_list_of_others(bank: Bank) -> Iterator[Answer]:
+    for path in ("/api/v1/mesh", "/api/v1/operations/failures"):
+        for query in (
+            f"owner={ALICE}",
+            "owner=",
+            "limit=0&since=x",
+            "error=",
+            f"cursor={'A' * 3_000}",
+            "cursor=%00",
+            "since=9999-12-31T23:59:59-23:59",
+        ):
+            yield bank.call("GET", f"{path}?{query}")
+
+
+def a_forged_token(bank: Bank) -> Iterator[Answer]:
+    for token in ("", "x", "9999999999." + "A" * 43, "9999999999." + "_" * 43, "1.2", "%00", "A" * 9_000):
+        yield bank.call("GET", f"/api/v1/mesh/{bank.paused}/stream?token={token}", by="")
+        for method in ("GET", "POST"):
+            yield bank.call(method, f"/callbacks?token={token}", {"input": {"approved": True}}, by="")
+
+
+INSIDE = (
+    *(
+        "169.254.169.254",
+        "127.0.0.1",
+        "127.0.0.1:9001",
+        "localhost",
+        "a.localhost",
+        "10.0.0.1",
+        "100.64.0.1",
+        "0.0.0.0",
+    ),
+    *("[::1]", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::]"),
+    *("metadata.internal", "me@public.example", "public.example:0"),
+)
+
+
+def a_notification_inside(bank: Bank) -> Iterator[Answer]:
+    """A push configuration of a task of hers leads to where only the functions of the mesh come."""
+    _, answer = bank.call("POST", "/tools/call", {"name": "pay", "arguments": {"amount": 1}}, prefer="wait=0")
+    task_id = json.loads(answer)["id"]
+    urls = [f"{scheme}://{host}/latest" for host in INSIDE for scheme in ("https", "http", "file", "gopher")]
+    urls += ["http://public.example/", "https://public.example/\r\nhost: evil", "https:///x", "//public.example", "x"]
+    for url in (*urls, "https://" + "a" * 3_000):
+        config = {"taskId": task_id, "url": url}
+        status, refused = bank.call("POST", "/a2a", rpc("CreateTaskPushNotificationConfig", config))
+        yield (400 if '"error"' in refused else status), refused
+    for secret in ("a\r\nhost: evil", "é", "a" * 5_000):
+        config = {"taskId": task_id, "url": "https://public.example/", "token": secret}
+        status, refused = bank.call("POST", "/a2a", rpc("CreateTaskPushNotificationConfig", config))
+        yield (400 if '"error"' in refused else status), refused
+
+
+REFUSED: dict[str, Callable[[Bank], Iterator[Answer]]] = {
+    "a start elsewhere": a_start_elsewhere,
+    "a start with more than its payload": a_start_with_more,
+    "a list of others": a_list_of_others,
+    "a forged token": a_forged_token,
+    "a notification to an address inside": a_notification_inside,
+}
+
+
+@pytest.mark.rule("13.start.starts", "13.start.operators", "13.list.filters", "13.stream-token", "13.a2a.push.address")
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_call_is_refused(bank: Bank, before: dict[str, Any], name: str) -> None:
+    """None of the refusals is an error of the gateway (5xx), and none names a task of Alice."""
+    answers = list(REFUSED[name](bank))
+    assert {status for status, _ in answers} <= {400, 403, 404, 413}
+    assert not [answer for _, answer in answers if "alice-" in answer or '"amount"' in answer]
+    assert bank.changed(before) == {}
+
+
+@pytest.mark.rule("13.list", "13.list.cursor")
+def test_a_cursor_that_names_a_task_of_others_shows_none(bank: Bank) -> None:
+    """Whoever can compute a hash can make a cursor."""
+    bank.put(message("eve-1"))
+    bank.put(message("eve-2"))
+    bank.mesh.cloud.run_until_idle()
+    page = json.loads(bank.call("GET", "/api/v1/mesh?limit=1")[1])
+    cursor = page["next_cursor"]
+    digest = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[6:])[0]
+    for key in (("9999", bank.paused), (f"2026#{ALICE}", "alice-set"), ("", ""), ("\x00", "\uffff"), ("~" * 900, "")):
+        content = json.dumps([digest, *key], ensure_ascii=False, separators=(",", ":")).encode()
+        forged = base64.urlsafe_b64encode(hashlib.sha256(content).digest()[:6] + content).decode().rstrip("=")
+        status, answer = bank.call("GET", f"/api/v1/mesh?limit=1&cursor={forged}")
+        assert status in (200, 400)
+        assert {task["owner"] for task in json.loads(answer).get("items", ())} <= {EVE}
+
+
+@pytest.mark.rule("13.start.idempotent", "13.mcp.cancel")
+def test_a_key_of_others_names_another_task(bank: Bank, before: dict[str, Any]) -> None:
+    """Idempotency keys, ids of messages, and ids of requests within a session belong to their caller."""
+    call = {"name": "pay", "arguments": {"amount": 7}}
+    body = rpc("tools/call", call)
+    kept: dict[str, set[str]] = {ALICE: set(), EVE: set()}
+    for who, found in kept.items():
+        for path, given, headers in (
+            ("/tools/call", call, {"idempotency_key": "k"}),
+            ("/mcp", body, MCP | {"mcp_session_id": "s"}),
+        ):
+            answer = bank.call("POST", path, given, by=who, prefer="wait=0", accept="application/json", **headers)[1]
+            found.update(re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f-]{21}", answer))
+    assert all(kept.values())
+    assert kept[ALICE].isdisjoint(kept[EVE])
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    bank.call("POST", "/mcp", note, accept="application/json", mcp_session_id="s", **MCP)
+    bank.mesh.cloud.run_until_idle()
+    states = {json.loads(bank.call("GET", f"/api/v1/mesh/{each}", by=ALICE)[1])["status"] for each in kept[ALICE]}
+    assert states == {"paused"}
+    assert bank.changed(before) == {}
+
+
+@pytest.mark.rule("12.replay.place")
+def test_a_replay_starts_nothing_where_its_caller_may_not(bank: Bank) -> None:
+    """The route of a message names an actor that it has never been at, and the gateway sends the replay there."""
+    late, override = {"deadline_at": "2020-01-01T00:00:00Z"}, {"x-asya-route-override": {"a": "payout"}}
+    forged: dict[str, dict[str, Any]] = {
+        "at payout": {"curr": "payout"},
+        "at payout, late": {"curr": "payout", "status": late},
+        "at another name of payout": {"curr": "a", "headers": override},
+        "at the crew": {"curr": "x-checkpoint", "then": ["payout"]},
+        "at a pause": {"curr": "approve", "then": ["payout"]},
+        "behind the crew": {"curr": "work", "then": ["x-checkpoint", "payout"]},
+        "behind a pause": {"curr": "work", "then": ["x-pause", "payout"]},
+    }
+    for own_id, more in forged.items():
+        bank.put(message(own_id, payload={"to": "Eve"}, **more))
+    bank.mesh.cloud.run_until_idle()
+    for own_id in forged:
+        for body in ({}, {"hop": 0}, {"hop": 0, "force": True}, {"force": True}):
+            bank.call("POST", f"/api/v1/mesh/{quote(own_id)}/replay", body)
+    bank.mesh.cloud.run_until_idle()
+    paid = [key for key, body in bank.mesh.objects.items() if b'"paid": {' in body and b"Eve" in body]
+    assert paid == []
+    status, answer = bank.call("POST", f"/api/v1/mesh/{quote('at payout')}/replay", {})
+    assert (status, json.loads(answer)["error"]["code"]) == (403, "forbidden")
+    assert bank.call("POST", f"/api/v1/mesh/{quote('at payout')}/replay", {}, by="AIDATEST")[0] == 201
