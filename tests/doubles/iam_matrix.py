@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import get_args
 
 from asya import registry
-from asya.manifest import ActorFunction, Function, Queues, TableChanges
+from asya.manifest import Function, Queues, TableChanges
 from asya.needs import (
     EACH,
     FAILED,
@@ -173,10 +173,17 @@ class Matrix:
             own = caller.names or (function,)
             if call.queue in own:
                 return True
-        return any(self._says(need, function, call) for need in self._needs(declaration, function))
+        return any(self._says(need, function, call) for need in self._needs[function])
 
-    def _needs(self, declaration: Function | ActorFunction, function: str) -> Iterator[Need]:
-        return (need for need in declaration.needs if need.when(self.table, function))
+    @cached_property
+    def _needs(self) -> dict[str, tuple[Need, ...]]:
+        """What holds of each function in this mesh."""
+        return {
+            function: tuple(
+                need for need in registry.function_of(function, self.table).needs if need.when(self.table, function)
+            )
+            for function in self.functions
+        }
 
     def _says(self, need: Need, function: str, call: Call) -> bool:
         match need, call:
@@ -223,9 +230,7 @@ class Matrix:
         return set().union(*found)
 
     def _all_needs(self) -> Iterator[tuple[str, Need]]:
-        for function in self.functions:
-            declaration = registry.function_of(function, self.table)
-            yield from ((function, need) for need in self._needs(declaration, function))
+        return ((function, need) for function, needs in self._needs.items() for need in needs)
 
     def _on_queues(self) -> Iterator[Call]:
         queues = [*self.table.actors, *registry.queues_of(self.table)]

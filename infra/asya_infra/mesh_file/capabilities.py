@@ -5,11 +5,13 @@ A manifest is data, so reading a mesh file imports it, and what it imports. Its 
 
 import hashlib
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -162,8 +164,14 @@ def _digest(code: Path, files: tuple[Path, ...]) -> str:
 
 def _files(code: Path) -> Iterator[Path]:
     """Yield the files of the modules of a folder that are imported."""
-    files = {Path(file).resolve() for module in [*sys.modules.values()] if (file := _file(module)) is not None}
-    yield from sorted(file for file in files if code.resolve() in file.parents)
+    folder = f"{code.resolve()}{os.sep}"
+    files = {_resolved(file) for module in [*sys.modules.values()] if (file := _file(module)) is not None}
+    yield from sorted(Path(file) for file in files if file.startswith(folder))
+
+
+@cache  # a process has thousands of modules, and a command may load many mesh files
+def _resolved(file: str) -> str:
+    return os.path.realpath(file)
 
 
 def _file(module: ModuleType) -> str | None:
