@@ -164,7 +164,7 @@ class Choice:
         assembly = read_assembly(self.folder)
         try:
             session = session_in(assembly.region or self.region, self.profile)
-            deployed = deployed_templates(session, sorted({*assembly.templates, assembly.spark_stack}))
+            deployed = deployed_templates(session, sorted({*assembly.templates, *assembly.absent_stacks}))
         except (BotoCoreError, ClientError) as error:
             raise CommandError(f"a call of AWS failed: {error}", _CREDENTIALS, ExitCode.UNREACHABLE) from error
         echo(change(deployed, assembly.templates))

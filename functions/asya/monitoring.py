@@ -213,8 +213,8 @@ class Alarm:
     when: Predicate = always
 
     def __post_init__(self) -> None:
-        if re.fullmatch(_NAME, self.name) is None or self.name.endswith("-dlq"):
-            raise ValueError(f"alarm {self.name!r}: use a name such as stuck-runs; one that ends with -dlq wakes x-dlq")
+        if re.fullmatch(_NAME, self.name) is None:
+            raise ValueError(f"alarm {self.name!r}: use a name such as stuck-runs")
         for series, readable in _read(self.watched):
             if isinstance(series.of, Of) and series.of not in readable:
                 raise ValueError(f"alarm {self.name!r}: it cannot read a series of {series.of.value}")

@@ -12,6 +12,9 @@ from asya.protocol import names
 Template = Mapping[str, Any]
 """A CloudFormation template, with its intrinsic functions."""
 
+OPTIONAL_STACKS = ("alarms", "dashboards", "spark")
+"""The stacks that a change of the mesh file may remove. Their templates have no data, and no other stack needs them then."""
+
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 _ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
@@ -49,6 +52,12 @@ class Assembly:
     def spark_stack(self) -> str:
         """The name of the stack with the mesh's own application, whether it exists or not."""
         return names.stack_name(self.namespace, "spark")
+
+    @property
+    def absent_stacks(self) -> list[str]:
+        """The names of the optional stacks that the mesh does not have; an earlier deployment may have made them."""
+        optional = (names.stack_name(self.namespace, part) for part in OPTIONAL_STACKS)
+        return [stack for stack in optional if stack not in self.templates]
 
 
 def read_assembly(folder: Path) -> Assembly:

@@ -3,7 +3,7 @@
 Most resources refer to each other by computed names, not by exports.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aws_cdk import App, CfnOutput, CfnWaitConditionHandle, DefaultStackSynthesizer, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -34,7 +34,7 @@ from asya_infra.constructs.gateway.gateway import (
 )
 from asya_infra.constructs.mesh_function import MeshFunction, mesh_layer
 from asya_infra.constructs.observability.actor_page import actor_page
-from asya_infra.constructs.observability.alarms import add_alarm, alarm_actions
+from asya_infra.constructs.observability.alarms import Alarm, add_alarm, alarm_actions
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
 from asya_infra.constructs.observability.overview import overview
 from asya_infra.constructs.own_functions import own_functions
@@ -253,12 +253,12 @@ def _add_actor(
 
 
 class AlarmsStack(MeshStack):
-    """The alarms of the mesh and the topic that they tell. The local cloud has none of it: it refuses metric math."""
+    """The alarms of the mesh and the topics that they tell."""
 
-    def __init__(self, scope: Construct, mesh: Mesh) -> None:
+    def __init__(self, scope: Construct, mesh: Mesh, alarms: Iterable[Alarm]) -> None:
         super().__init__(scope, mesh, "alarms")
         actions = alarm_actions(self, mesh)
-        for alarm in mesh_alarms(mesh):
+        for alarm in alarms:
             add_alarm(self, mesh.namespace, alarm, actions[alarm.severity])
 
 
@@ -289,11 +289,7 @@ def add_stacks(app: App, mesh: Mesh) -> None:
     state = StateStack(app, mesh)
     gateway = GatewayStack(app, mesh)
     gateway.add_stack_dependency(state)
-    # Alarms need metric math, which the local cloud refuses; no alarm has data there.
-    observability = [
-        DashboardsStack(app, mesh),
-        *([AlarmsStack(app, mesh)] if mesh.options.layer_target == "lambda" else []),
-    ]
+    observability = [*_observability(app, mesh)]
     stacks: dict[int, FunctionsStack] = {}
     queue_stacks = {shard: QueuesStack(app, mesh, shard, actors) for shard, actors in sorted(shards.items())}
     if needs_queue_first(mesh):
@@ -318,6 +314,15 @@ def add_stacks(app: App, mesh: Mesh) -> None:
     ListedRoles.of(stacks[CREW_SHARD], mesh).complete()
     for key, value in mesh.tags.items():
         Tags.of(app).add(key, value)
+
+
+def _observability(app: App, mesh: Mesh) -> Iterator[MeshStack]:
+    """Yield the stacks that the mesh file asks for (`assembly.OPTIONAL_STACKS`)."""
+    if mesh.file.telemetry.dashboards:
+        yield DashboardsStack(app, mesh)
+    # Alarms need metric math, which the local cloud refuses; no alarm has data there.
+    if mesh.options.layer_target == "lambda" and (alarms := mesh_alarms(mesh)):
+        yield AlarmsStack(app, mesh, alarms)
 
 
 def _actors_by_shard(mesh: Mesh) -> dict[int, list[str]]:

@@ -31,6 +31,8 @@ def write_sized_mesh(folder: Path, actors: int, *, private: bool = False, trigge
         "namespace": f"sized-{actors}",
         "code": "handlers",
         "jobs": "jobs",
+        "notify": {"email": "ops@example.org"},
+        "telemetry": {"dashboards": True},
         "shards": 1 if actors <= 50 else 8,
         "actors": {name: _actor(number) for number, name in enumerate(names)},
         "tools": {"all": {"route": names[:20], "input_schema": {"type": "object"}}},

@@ -29,11 +29,15 @@ def alarms(mesh: Any, part: str = "alarms") -> dict[str, dict[str, Any]]:
     }
 
 
-def light_mesh(folder: Path, notify: str = "") -> Mesh:
+NOBODY = ""
+OPS = "notify: {email: ops@example.org}"
+
+
+def light_mesh(folder: Path, more: str = OPS) -> Mesh:
     (folder / "handlers").mkdir(parents=True)
     (folder / "handlers" / "one.py").write_text(HANDLER)
     file = folder / "mesh.yaml"
-    file.write_text(f"namespace: shop\ncode: handlers\nactors:\n  a: {{handler: one.one}}\n{notify}\n")
+    file.write_text(f"namespace: shop\ncode: handlers\nactors:\n  a: {{handler: one.one}}\n{more}\n")
     return Mesh(load_mesh(file, ""), Options(mesh=file))
 
 
@@ -115,29 +119,41 @@ def test_the_topic_is_encrypted_and_takes_messages_of_the_meshs_alarms_alone(sho
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_without_receivers_the_alarms_tell_nobody(example: Any) -> None:
-    assert example.resources("AWS::SNS::Topic", "alarms") == []
-    assert all("AlarmActions" not in alarm for alarm in example.resources("AWS::CloudWatch::Alarm"))
+@pytest.mark.parametrize(
+    ("more", "has_alarms"),
+    [
+        (NOBODY, False),
+        ("notify: {thresholds: {failures: 3}}", False),
+        (OPS, True),
+        ("notify: {https: 'https://example.org/asya'}", True),
+        ("notify: {topic: 'arn:aws:sns:eu-west-1:111122223333:ops'}", True),
+        ("notify: {critical: {email: pager@example.org}}", True),
+    ],
+)
+def test_a_mesh_has_alarms_if_it_tells_somebody(tmp_path: Path, more: str, has_alarms: bool) -> None:
+    assert bool(mesh_alarms(light_mesh(tmp_path, more))) is has_alarms
 
 
-def test_the_local_cloud_has_dashboards_but_no_alarms_of_the_mesh(plain: Any) -> None:
+def test_a_mesh_that_asks_for_no_alarms_and_dashboards_has_none(example: Any) -> None:
+    assert not {"alarms", "dashboards"} & example.templates.keys()
+    for kind in ("CloudWatch::Alarm", "CloudWatch::Dashboard", "SNS::Topic"):
+        assert example.resources(f"AWS::{kind}") == []
+
+
+def test_the_local_cloud_has_dashboards_but_no_alarms(plain: Any) -> None:
     assert "alarms" not in plain.templates
     assert len(plain.resources("AWS::CloudWatch::Dashboard")) == 2
-    assert all("Metrics" not in alarm for alarm in plain.resources("AWS::CloudWatch::Alarm"))
+    assert plain.resources("AWS::CloudWatch::Alarm") == []
 
 
-@pytest.mark.rule("11.dlq")
-def test_the_alarm_of_a_dead_letter_queue_only_wakes_the_dlq_function(shop: Any) -> None:
-    found = alarms(shop, "queues")
-    dead = {q["QueueName"].removeprefix("asya-shop-") for q in shop.resources("AWS::SQS::Queue")
-            if q["QueueName"].endswith("-dlq")}  # fmt: skip
-    # Dead letters of reports are no envelopes, so the function could do nothing with them.
-    assert found.keys() == dead - {f"{name}-dlq" for name in REPORTS}
-    for alarm in found.values():
-        assert (alarm["MetricName"], alarm["Threshold"], alarm["Period"]) == (
-            "ApproximateNumberOfMessagesVisible", 1, 60,
-        )  # fmt: skip
-        assert "AlarmActions" not in alarm
+def test_an_alarm_names_its_graph_if_there_are_dashboards(tmp_path: Path) -> None:
+    texts = [
+        next(
+            each.description for each in mesh_alarms(light_mesh(tmp_path / name, more)) if each.name == "x-ends-delayed"
+        )
+        for name, more in (("a", OPS), ("b", f"{OPS}\ntelemetry: {{dashboards: true}}"))
+    ]
+    assert texts[1] == f"{texts[0]} See 'Oldest report' on the dashboard asya-shop."
 
 
 def test_the_age_of_every_queue_is_watched(shop: Any) -> None:
@@ -173,14 +189,13 @@ def test_late_reports_have_an_alarm_although_sqs_forgets_their_age(shop: Any, na
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_dead_letters_of_reports_tell_people_and_wake_no_function(shop: Any, name: str) -> None:
+def test_dead_letters_of_reports_tell_people(shop: Any, name: str) -> None:
     alarm = alarms(shop)[f"{name}-dead-letters"]
     assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == (
         "ApproximateNumberOfMessagesVisible", "Maximum", 1,
     )  # fmt: skip
     assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"asya-shop-{name}-dlq"}]
     assert alarm["AlarmActions"][0].startswith(TOPIC)
-    assert not alarm["AlarmName"].endswith("-dlq")  # the pattern of the rule that wakes the DLQ function
 
 
 def test_every_function_without_a_queue_is_watched(shop: Any) -> None:
@@ -227,15 +242,15 @@ def test_a_threshold_of_none_removes_its_alarm(tmp_path: Path) -> None:
     every = {alarm.name for alarm in mesh_alarms(light_mesh(tmp_path / "a"))}
     off = ", ".join(f"{key}: none" for key in registry.PRODUCT.thresholds)
     assert "failure-rate" in every
-    assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{thresholds: {{{off}}}}}")) == []
+    assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{email: ops@example.org, thresholds: {{{off}}}}}")) == []
 
 
 def test_missed_slots_have_an_alarm_in_a_mesh_with_schedules(tmp_path: Path) -> None:
-    schedule = 'triggers: {n: {route: [a], cron: "0 2 * * *"}}'
+    schedule = f'{OPS}\ntriggers: {{n: {{route: [a], cron: "0 2 * * *"}}}}'
     (alarm,) = [each for each in mesh_alarms(light_mesh(tmp_path / "a", schedule)) if each.name == "slots-missed"]
     assert ([source.metric for source in alarm.sources], alarm.threshold) == (["SlotsMissed"], 1)
-    off = f"{schedule}\nnotify: {{thresholds: {{slots_missed: none}}}}"
-    event = "triggers: {n: {route: [a], event: {source: shop}}}"
+    off = schedule.replace("}", ", thresholds: {slots_missed: none}}", 1)
+    event = f"{OPS}\ntriggers: {{n: {{route: [a], event: {{source: shop}}}}}}"
     others = [mesh_alarms(light_mesh(tmp_path / name, more)) for name, more in (("b", off), ("c", event))]
     assert not [each for alarms in others for each in alarms if each.name == "slots-missed"]
 
@@ -244,9 +259,9 @@ def test_missed_slots_have_an_alarm_in_a_mesh_with_schedules(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("more", "days"),
     [
-        ("", 21),
-        ("notify: {thresholds: {oldest_pause: 2d}}", 2),
-        ("storage: {retention: {tasks: 10d}}", 6.75),
+        (OPS, 21),
+        ("notify: {email: ops@example.org, thresholds: {oldest_pause: 2d}}", 2),
+        (f"{OPS}\nstorage: {{retention: {{tasks: 10d}}}}", 6.75),
     ],
 )
 def test_the_alarm_for_pauses_goes_off_before_the_longest_one_ends(tmp_path: Path, more: str, days: float) -> None:
@@ -270,7 +285,7 @@ def test_more_than_ten_functions_without_a_queue_have_two_alarms(tmp_path: Path)
     (tmp_path / "jobs" / "heavy.py").write_text("def heavy(spark, payload): return payload\n")
     more = (
         "  h: {spark: {job: heavy.heavy}}\njobs: jobs\ntools: {t: {route: [a]}}\ngateway: {streaming: adapter}\n"
-        "triggers: {n: {route: [a], webhook: {secret: shop/github, signature: github}}}"
+        f"triggers: {{n: {{route: [a], webhook: {{secret: shop/github, signature: github}}}}}}\n{OPS}"
     )
     mesh = light_mesh(tmp_path / "a", more.replace("jobs: jobs", "jobs: ../jobs"))
     functions = unqueued_functions(mesh)

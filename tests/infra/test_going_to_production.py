@@ -2,12 +2,19 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from asya_infra.assembly import read_assembly
+from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
 from asya_infra.limits import aws_limits as limits
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file import load_mesh
+from asya_infra.mesh_file.notify_model import NotifySection
+from asya_infra.options import Options
 from asya_infra.preflight.checks import LAMBDA_CONCURRENCY, SPARK_VCPU
 from docs_site.reference.costs import LIGHT, with_costs
 from tests.infra.conftest import SynthesizedMesh, synthesize
@@ -47,12 +54,13 @@ def test_the_rules_of_the_example(example: SynthesizedMesh) -> None:
     assert row("EventBridge, rules of a bus").split("|")[1].strip() == str(len(example.resources("AWS::Events::Rule")))
 
 
-def test_the_alarms_of_the_example(example: SynthesizedMesh) -> None:
-    alarms = [each["Type"] for each in example.templates["alarms"]["Resources"].values()].count(
-        "AWS::CloudWatch::Alarm"
-    )
+def test_the_alarms_of_the_example() -> None:
+    file = PROJECT / "mesh.yaml"
+    loaded = load_mesh(file, "")
+    told = replace(loaded, mesh=structs.replace(loaded.mesh, notify=NotifySection(email=("ops@example.org",))))
+    alarms = len(mesh_alarms(Mesh(told, Options(mesh=file))))
     assert f"About {alarms} alarms" in PAGE
-    assert f"about {alarms}" in row("CloudWatch, alarms")
+    assert f"About {alarms}" in row("CloudWatch, alarms")
 
 
 def test_the_quotas_are_those_of_the_checks() -> None:

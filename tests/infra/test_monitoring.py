@@ -178,7 +178,8 @@ def mesh_of(folder: Path, actors: int) -> Mesh:
     kinds = ("{spark: {job: heavy.heavy}}", *["{handler: one.one}"] * 4)
     lines = [f"  actor-{number:03}: {kinds[number % 5]}" for number in range(actors)]
     file = folder / "mesh.yaml"
-    file.write_text("\n".join(["namespace: large", "code: handlers", "jobs: jobs", "actors:", *lines]) + "\n")
+    head = ("namespace: large", "code: handlers", "jobs: jobs", "notify: {email: ops@example.org}")
+    file.write_text("\n".join([*head, "actors:", *lines]) + "\n")
     return Mesh(load_mesh(file, ""), Options(mesh=file))
 
 

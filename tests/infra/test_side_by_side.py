@@ -67,7 +67,6 @@ def test_a_queue_name_of_another_mesh_is_refused(plain: Any, neighbour: Synthesi
     assert names_of(plain) & names_of(neighbour) == {
         ("AWS::SQS::Queue", "asya-plain-test-score"),
         ("AWS::SQS::Queue", "asya-plain-test-score-dlq"),
-        ("AWS::CloudWatch::Alarm", "asya-plain-test-score-dlq"),
         ("AWS::Lambda::Function", "asya-plain-test-score"),
         ("AWS::Logs::LogGroup", "/aws/lambda/asya-plain-test-score"),
         ("AWS::IAM::Role", "asya-plain-test-score-<Region>"),

@@ -192,6 +192,11 @@ RISKS = (
         {"telemetry": {"xray": True, "sample": "10%"}},
     ),
     Risk(
+        "dashboards",
+        "CloudWatch accepts the bodies",
+        {"telemetry": {"dashboards": True}},
+    ),
+    Risk(
         "permissions boundary",
         "roles within the boundary can be made",
         {"permissions_boundary": "{boundary}"},

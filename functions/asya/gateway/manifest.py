@@ -257,7 +257,8 @@ def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
             name=f"{queue}-delayed",
             severity="critical",
             says=f"The {what} is shown late, and nothing is lost: the messages wait in {{queue}}. "
-            "See the row 'Reports' of the dashboard {mesh}, and the log of x-reports.",
+            "See the log of x-reports.",
+            graph="Oldest report",
             step="[Find out why reports are late](../how-to/operate.md#find-out-why-reports-are-late)",
             watched=Delay(queue),
             threshold=_LATE,

@@ -1,4 +1,4 @@
-"""Light, heavy and system actors, and the queue of each with its dead-letter queue and alarm (`protocol §4`)."""
+"""Light, heavy and system actors, and the queue of each with its dead-letter queue (`protocol §4`)."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ from asya_infra.acknowledgements import acknowledge_wildcards
 from asya_infra.constructs.encryption import customer_key
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import EventSourceSettings, FunctionSettings, MeshFunction
-from asya_infra.constructs.observability.alarms import dead_letters_alarm
 from asya_infra.constructs.spark import job_role
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.legacy.variables import handler_variables
@@ -31,7 +30,7 @@ from asya_infra.resource_settings import QueueSettings
 
 
 class ActorQueue(Construct):
-    """A queue, its dead-letter queue and the alarm that wakes the DLQ function."""
+    """A queue and its dead-letter queue."""
 
     def __init__(self, scope: Construct, mesh: Mesh, actor: str, settings: QueueSettings) -> None:
         """Add the queues.
@@ -40,8 +39,7 @@ class ActorQueue(Construct):
             scope: the stack of the actor's shard.
             mesh: the mesh.
             actor: the name of an actor or a system function.
-            settings: the settings of the queue. Without envelopes it has no alarm of its own here, and one of the mesh's alarms
-                watches its dead letters.
+            settings: the settings of the queue.
         """
         super().__init__(scope, actor)
         Tags.of(self).add("asya:actor", actor)  # for the allocation of costs
@@ -71,8 +69,6 @@ class ActorQueue(Construct):
             visibility_timeout=Duration.seconds(settings.visibility_timeout),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receives),
         )
-        if settings.has_envelopes:
-            dead_letters_alarm(self, namespace, actor)
 
 
 def _accept_only_from(dead_letters: sqs.Queue, queue_name: str) -> None:

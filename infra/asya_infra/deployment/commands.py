@@ -1,6 +1,6 @@
 """The steps of `asya deploy` and `asya destroy` around `cdk deploy` and `cdk destroy`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,10 +80,7 @@ class Deployment:
             approval = () if self.asks else ("--require-approval", "never")
             with self._stopped(application_changes(deployed, self.assembly.templates)):
                 self._cdk("deploy", "--all", *approval)
-                # `cdk deploy` leaves a stack that the mesh no longer has.
-                if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
-                    self.tell(f"deleting the stack {self.assembly.spark_stack}")
-                    self._apps.delete_stack(self.assembly.spark_stack)
+                self._delete(each for each in self.assembly.absent_stacks if each in deployed)
             match self._resume():
                 case "resumed":
                     self.tell("an interrupted deployment had paused the dispatcher; it runs again")
@@ -105,10 +102,13 @@ class Deployment:
         has_asked = self._unprotect()
         with self._stopped(application_changes(deployed, {})):
             self._cdk("destroy", "--all", *(("--force",) if has_asked or not self.asks else ()))
-            if deployed_templates(self.session, [self.assembly.spark_stack]) and (
-                self.assembly.spark_stack not in self.assembly.templates
-            ):
-                self._apps.delete_stack(self.assembly.spark_stack)
+            self._delete(deployed_templates(self.session, self.assembly.absent_stacks))
+
+    def _delete(self, stacks: Iterable[str]) -> None:
+        """Delete the stacks that the mesh no longer has: `cdk` leaves them."""
+        for stack in stacks:
+            self.tell(f"deleting the stack {stack}")
+            self._apps.delete_stack(stack)
 
     def _unprotect(self) -> bool:
         """Release the stacks that are protected from termination. Return whether the user was asked."""
@@ -124,8 +124,8 @@ class Deployment:
         return self.asks
 
     def _deployed_templates(self) -> dict[str, Template]:
-        """Return the deployed templates of the mesh, also that of an application that the mesh no longer has."""
-        return deployed_templates(self.session, sorted({*self.assembly.templates, self.assembly.spark_stack}))
+        """Return the deployed templates of the mesh, also those of optional stacks that it no longer has."""
+        return deployed_templates(self.session, sorted({*self.assembly.templates, *self.assembly.absent_stacks}))
 
     def _check_account(self) -> None:
         """Refuse credentials of another account before anything changes there; `cdk` would refuse them later."""

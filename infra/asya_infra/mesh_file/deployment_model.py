@@ -75,8 +75,10 @@ Share = Annotated[
 
 
 class TelemetrySection(Struct, frozen=True, kw_only=True):
-    """Where functions send the spans of traces; nowhere by default."""
+    """The dashboards, and where functions send the spans of traces; neither by default."""
 
+    dashboards: bool = False
+    """Whether the mesh has its two dashboards in CloudWatch."""
     otlp: str | None = None
     """The base URL of a collector that takes OTLP over HTTP."""
     collector: Texts = ()

@@ -101,10 +101,20 @@ class ReceiversSection(Struct, frozen=True, kw_only=True):
     topic: str | None = None
     """The ARN of an existing SNS topic, instead of a topic of the mesh."""
 
+    @property
+    def is_somebody(self) -> bool:
+        """Whether there is a receiver."""
+        return bool(self.email or self.https or self.topic)
+
 
 class NotifySection(ReceiversSection, frozen=True, kw_only=True):
-    """Who is told about alarms."""
+    """Who is told about alarms. A mesh that tells nobody has none."""
 
     critical: ReceiversSection = ReceiversSection()
     """Who else is told about critical alarms, such as a pager. The others are told about every alarm."""
     thresholds: ThresholdsSection = ThresholdsSection()
+
+    @property
+    def tells_somebody(self) -> bool:
+        """Whether the mesh has alarms."""
+        return self.is_somebody or self.critical.is_somebody

@@ -59,8 +59,7 @@ RECEIVED = Series(metric="Received")
     ("declared", "problem"),
     [
         ({"says": "{actor} is late."}, "unknown placeholder {actor}; known are mesh, queue, each, log, undone"),
-        ({"name": "Late ones"}, "use a name such as stuck-runs; one that ends with -dlq wakes x-dlq"),
-        ({"name": "late-dlq"}, "use a name such as stuck-runs; one that ends with -dlq wakes x-dlq"),
+        ({"name": "Late ones"}, "use a name such as stuck-runs"),
         ({"watched": Series(metric="Received", of=Of.ACTORS)}, "it cannot read a series of each actor"),
         ({"watched": Total(RECEIVED)}, "it cannot read a series of the mesh"),
     ],

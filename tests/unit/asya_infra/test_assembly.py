@@ -26,6 +26,7 @@ def test_the_stacks_of_a_mesh(tmp_path: Path) -> None:
     assembly = read_assembly(tmp_path)
     assert assembly.namespace == "shop-test"
     assert assembly.spark_stack == "Asya-shop-test-spark"
+    assert assembly.absent_stacks == [f"Asya-shop-test-{part}" for part in ("alarms", "dashboards", "spark")]
     assert (assembly.account, assembly.region) == (None, None)
     assert assembly.templates["Asya-shop-test-state"]["Description"] == "Asya-shop-test-state"
 

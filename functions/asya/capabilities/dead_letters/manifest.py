@@ -13,7 +13,7 @@ FUNCTIONS = (
     Function(
         name=names.DLQ,
         entry_point="asya.capabilities.dead_letters.lambdas.dlq.dlq",
-        # An alarm fires for the first message only, and minutes later. The schedule finds each message within two minutes.
+        # An alarm of each queue would cost $0.10, fire for the first message only, and come no sooner.
         called_by=Schedule(
             minutes=1, rule="dlq-sweep", checks="the dead letters", without="dead letters are not reported"
         ),

@@ -1,4 +1,4 @@
-"""CloudWatch alarms of a mesh, the alarm of each dead-letter queue, and the topic with its receivers."""
+"""CloudWatch alarms of a mesh, and the topics with their receivers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -62,9 +62,7 @@ class Alarm:
     severity: Severity = "warning"
 
 
-def add_alarm(
-    scope: Construct, namespace: str, alarm: Alarm, actions: Sequence[str] = (), *, construct_id: str | None = None
-) -> None:
+def add_alarm(scope: Construct, namespace: str, alarm: Alarm, actions: Sequence[str]) -> None:
     """Add an alarm.
 
     Args:
@@ -72,12 +70,11 @@ def add_alarm(
         namespace: the namespace of the mesh with its stage.
         alarm: the alarm.
         actions: ARNs of topics to tell when the alarm goes on or off.
-        construct_id: the construct id, if it does not follow from the name of the alarm.
     """
     periods, bad_periods = alarm.periods
     made = cloudwatch.CfnAlarm(
         scope,
-        construct_id or _construct_id(alarm.name),
+        _construct_id(alarm.name),
         alarm_name=f"asya-{namespace}-{alarm.name}",
         alarm_description=alarm.description,
         evaluation_periods=periods,
@@ -100,24 +97,6 @@ def add_alarm(
     made.dimensions = [
         cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value) for name, value in source.dimensions.items()
     ]
-
-
-def dead_letters_alarm(scope: Construct, namespace: str, actor: str) -> None:
-    """Add the alarm of one dead-letter queue. It tells nobody: it wakes the DLQ function through a rule.
-
-    The function reports the messages within a minute or two, and measures them for the one alarm of the mesh that tells people.
-    """
-    queue = names.dlq_name(namespace, actor)
-    source = queue_metric(queue, "ApproximateNumberOfMessagesVisible", "Maximum")
-    alarm = Alarm(
-        name=queue.removeprefix(f"asya-{namespace}-"),
-        description=f"Messages that {actor} could not take lie in its dead-letter queue.",
-        sources=(source,),
-        threshold=1,
-        period=60,
-    )
-    # A deployed alarm keeps its logical id: CloudFormation cannot create a second one of the same name.
-    add_alarm(scope, namespace, alarm, construct_id="DeadLettersAlarm")
 
 
 def _query(query_id: str, source: MetricSource, period: int) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:

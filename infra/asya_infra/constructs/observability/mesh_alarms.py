@@ -23,7 +23,9 @@ from asya_infra.mesh_file.notify_model import value_of
 
 
 def mesh_alarms(mesh: Mesh) -> list[Alarm]:
-    """Return the alarms of a mesh."""
+    """Return the alarms of a mesh; none if it tells nobody."""
+    if not mesh.file.notify.tells_somebody:
+        return []
     return [
         alarm
         for declared in registry.of(mesh.table).alarms
@@ -142,6 +144,6 @@ class _Maker:
             log=mesh.addresses.log_group_name(log) if log else "",
             undone=sweep.undone(mesh.table) if sweep is not None else "",
         )
-        graph = self.declared.graph
         text = f"{self.declared.severity.capitalize()}: {text}"
-        return f"{text} See the graph '{graph}' of the dashboard asya-{mesh.namespace}." if graph else text
+        graph = self.declared.graph if mesh.file.telemetry.dashboards else ""
+        return f"{text} See '{graph}' on the dashboard asya-{mesh.namespace}." if graph else text

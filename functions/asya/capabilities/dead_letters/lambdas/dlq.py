@@ -1,14 +1,11 @@
 """The DLQ function: copies and reports each dead letter once, leaves it on its queue (`protocol §5.13`, `§11`).
 
-The alarm of a queue starts a scan of that queue. A schedule scans all queues, because an alarm does not repeat for further
-messages. For each message the function writes a copy, reports the failure, notifies the set of a slice, and marks the message
-as reported. All steps are idempotent, so the next scan repeats them after a crash.
+A schedule scans all queues. For each message the function writes a copy, reports the failure, notifies the set of a slice, and
+marks the message as reported. All steps are idempotent, so the next scan repeats them after a crash.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -32,24 +29,14 @@ from asya.protocol.errors import TaskProblem
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
 from asya.senders.task_keys import unsealed_body
-from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.entry_point import schedule_entry_point
+from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 
 # The time of one scan over all queues; the next scan continues. Received messages stay hidden for longer than that.
 SCAN_SECONDS = 60.0
 HIDE_SECONDS = 120
-
-
-def queues_to_scan(event: Mapping[str, Any], services: Services) -> tuple[str, ...]:
-    """The actors to scan: the actor of an alarm, none for an alarm of another mesh, all for a scheduled event."""
-    actors = dead_letters.watched_actors(services.settings.table)
-    detail = event.get("detail")
-    if event.get("source") != "aws.cloudwatch" or not isinstance(detail, Mapping):
-        return actors
-    alarm = detail.get("alarmName")
-    return tuple(actor for actor in actors if names.dlq_name(services.settings.namespace, actor) == alarm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +235,4 @@ def build_dlq(services: Services) -> DeadLetterWatch:
     )
 
 
-class _Dlq(ScheduleEntryPoint):
-    """Handles changes of state of alarms, too. All invocations of a process share the watch."""
-
-    def __call__(self, event: Mapping[str, Any], _context: object) -> None:
-        watch = _built()
-        watch.scan(queues_to_scan(event, watch.services))
-
-
-@cache
-def _built() -> DeadLetterWatch:
-    return build_dlq(services())
-
-
-dlq = _Dlq([build_dlq])
+dlq = schedule_entry_point(build_dlq)

@@ -14,7 +14,6 @@ from asya.testing.services.queues import Refusal
 from tests.doubles.dead_letters import DlqWorld
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import message, status
-from tests.doubles.mesh_world import recorded
 from tests.doubles.tasks import event
 
 SLICE = {
@@ -196,16 +195,6 @@ def test_a_scan_ends_before_its_messages_become_visible_again(
     dlq_world.scan()
     assert len(dlq_world.reported) == 2
     assert dlq_world.queues["infer"].released_ids == ["m-0", "m-1"]
-
-
-def test_an_alarm_means_its_own_queue_a_tick_all_of_them(dlq_world: DlqWorld) -> None:
-    alarm = recorded("dead-letters-alarm")
-    assert dlq.queues_to_scan(alarm, dlq_world.services) == ("infer",)
-    other = alarm | {"detail": alarm["detail"] | {"alarmName": "asya-shop-test-infer-dlq"}}
-    assert dlq.queues_to_scan(other, dlq_world.services) == ()
-    tick = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
-    everyone = dlq.queues_to_scan(tick, dlq_world.services)
-    assert {"infer", "x-sink", "x-sump", "x-fan-in", "crunch", "x-dispatch", "x-completion"} <= set(everyone)
 
 
 def test_marks_outlive_the_messages_and_then_expire(dlq_world: DlqWorld) -> None:
