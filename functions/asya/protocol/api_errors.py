@@ -40,6 +40,7 @@ ErrorCode = Literal[
     "nothing_to_replay",
     "overtaken",
     "paused",
+    "redriven",
     "refused",
     "replayed",
     "replayed_by_another",

@@ -173,6 +173,7 @@ class TaskRecord(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True):
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
         set_id: the innermost set that the task is a slice of; None for all others.
+        letter: the SQS message id of the dead letter whose redrive has begun this generation.
         replayed: the last replay of this generation.
         dismissed: who has dismissed the failure of this generation.
         overtaken: the last tasks that were started later for the same work: for the same slot of a trigger, or with the
@@ -210,6 +211,7 @@ class TaskRecord(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True):
     due_at: str | None = None
     is_watched: bool = False
     set_id: str | None = None
+    letter: str | None = None
     replayed: ReplayLink | None = None
     dismissed: Dismissal | None = None
     overtaken: tuple[str, ...] = ()

@@ -320,13 +320,16 @@ def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) ->
     return record.handover
 
 
-def reopened(record: TaskRecord, generation: int, *, at: str, by: str | None = None) -> TaskRecord:
+def reopened(
+    record: TaskRecord, generation: int, *, at: str, by: str | None = None, letter: str | None = None
+) -> TaskRecord:
     """The record of a task before a redrive: pending, in a later generation (`protocol §12`).
 
     The result of the current generation moves to `earlier`.
 
     Args:
         by: the principal that redrives it; None for a report of a later generation.
+        letter: the SQS message id of the dead letter.
     """
     ended = _current_generation(record)
     if by is not None:
@@ -350,6 +353,7 @@ def reopened(record: TaskRecord, generation: int, *, at: str, by: str | None = N
         handover=None,
         wait=None,
         canceled=None,
+        letter=letter,
         replayed=None,
         dismissed=None,
         overtaken=(),

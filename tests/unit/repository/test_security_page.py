@@ -278,6 +278,20 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_code_of_users_reads_no_secret_but_that_of_its_actor",
         ),
     },
+    "actor.blocks": {
+        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_attempt_changes_nothing_of_a_task",),
+        "unit/asya/senders/lambdas/test_admission.py": (
+            "test_a_message_that_cannot_be_judged_for_itself_holds_up_no_other",
+        ),
+        "unit/asya/capabilities/dead_letters/lambdas/test_dlq.py": (
+            "test_no_queue_with_many_letters_delays_those_of_another",
+        ),
+    },
+    "actor.redrive": {
+        "unit/asya/capabilities/dead_letters/test_redrive.py": (
+            "test_an_older_letter_does_not_take_over_what_another_one_has_begun",
+        ),
+    },
     "actor.stored": {
         "unit/asya/testing/test_mesh_task_keys.py": ("test_nothing_that_is_stored_or_shown_has_a_key",),
     },
@@ -309,6 +323,12 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/heavy/lambdas/test_result_routing.py": (
             "test_a_job_sets_its_own_headers_and_none_of_the_mesh",
             "test_a_result_belongs_to_no_set_of_another_task",
+        ),
+    },
+    "job.blocks": {
+        "unit/asya/heavy/aws/test_run_files.py": (
+            "test_10_no_file_of_a_job_is_read_whole",
+            "test_10_a_job_that_litters_its_folders_does_not_keep_the_crew_busy",
         ),
     },
     "job.catalog": {

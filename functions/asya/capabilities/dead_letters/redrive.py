@@ -33,12 +33,15 @@ class Reopening:
     """What a redrive knows of its dead letter: generation and position, and its place in a set if it is a slice.
 
     Attributes:
-        force: reopen the task even if it succeeded, is canceled or paused, or runs at a later position.
+        letter: its SQS message id.
+        force: reopen the task even if it succeeded, is canceled or paused, runs at a later position, or was redriven from
+            another dead letter since.
     """
 
     generation: int = 0
     position: int = 0
     slice: SliceOf | None = None
+    letter: str | None = None
     force: bool = False
 
 
@@ -54,9 +57,13 @@ class Redriven(msgspec.Struct, frozen=True, kw_only=True):
     generation: int | None
 
 
-def reopening_of(envelope: Envelope, *, force: bool) -> Reopening:
-    """The reopening that the dead letter of an envelope asks for."""
-    return Reopening(envelope.generation, envelope.route.position, _slice_of(envelope), force)
+def reopening_of(envelope: Envelope, letter: str, *, force: bool) -> Reopening:
+    """The reopening that the dead letter of an envelope asks for.
+
+    Args:
+        letter: its SQS message id.
+    """
+    return Reopening(envelope.generation, envelope.route.position, _slice_of(envelope), letter, force)
 
 
 def reopen(
@@ -75,14 +82,21 @@ def reopen(
     if is_overdue(replace(record, status=states.RUNNING), now):
         problem = f"the deadline of {task} has passed ({record.deadline_at}); replay it: that gives it a new one"
         raise ApiError(409, "deadline_passed", problem)
-    if not record.is_terminal and record.generation > reopening.generation:
+    is_of_this_letter = record.letter in (None, reopening.letter)
+    if not record.is_terminal and record.generation > reopening.generation and is_of_this_letter:
         return record
     if not reopening.force:
+        if record.generation > reopening.generation and not is_of_this_letter:
+            problem = (
+                f"{task} is in generation {record.generation} since another dead letter of it was redriven, and this one is of "
+                f"generation {reopening.generation}; use `--force` to run it again from this one"
+            )
+            raise ApiError(409, "redriven", problem)
         _check_idle(record, hops, reopening)
     generation = max(record.generation, reopening.generation) + 1
     if generation > GENERATION_LIMIT:
         raise ApiError(409, "too_many_generations", f"{task} has been redriven {record.generation} times")
-    return reopened(record, generation, at=format_time(now), by=by)
+    return reopened(record, generation, at=format_time(now), by=by, letter=reopening.letter)
 
 
 def _check_idle(record: TaskRecord, hops: HopFold, reopening: Reopening) -> None:

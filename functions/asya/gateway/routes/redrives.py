@@ -79,7 +79,8 @@ class RedriveRoutes:
         # Before the task is reopened: a reopened task waits for its envelope.
         self._delivery(letter, envelope, next_generation, now)
         is_forced = request.query.get("force") == "true"
-        generation = self._reopened(envelope, next_generation, caller.principal, now, force=is_forced)
+        reopening = redrive.reopening_of(envelope, letter.arrival.message_id, force=is_forced)
+        generation = self._reopened(envelope, reopening, next_generation, caller.principal, now)
         self._send(self._delivery(letter, envelope, generation, now), first_sender=first)
         return Response(200, Redriven(id=envelope.id, generation=generation))
 
@@ -111,15 +112,14 @@ class RedriveRoutes:
             raise ApiError(409, "refused", f"its sender may not send it: {arrival.refusal}")
         return read_letter(arrival, actor)
 
-    def _reopened(self, envelope: Envelope, next_generation: int, by: str, now: datetime, *, force: bool) -> int:
+    def _reopened(self, envelope: Envelope, reopening: Reopening, next_generation: int, by: str, now: datetime) -> int:
         """Reopen the task of an envelope; return the generation to send in, the next one without a record."""
         if envelope.is_stealth:
             return next_generation
-        reopening = redrive.reopening_of(envelope, force=force)
         self._check_set(reopening)
 
         def reopen(record: TaskRecord, hops: HopFold) -> TaskRecord:
-            if not force:
+            if not reopening.force:
                 self.starts.check(record, now)
             return redrive.reopen(record, hops, reopening, now=now, by=by)
 

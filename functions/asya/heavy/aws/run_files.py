@@ -27,6 +27,10 @@ _LARGEST_CONTROL_FILE = 8 * 1024 * 1024
 _LARGEST_NOTE = 1024 * 1024
 # EMR Serverless starts few attempts. A job may make any number of folders.
 _MOST_ATTEMPTS = 32
+_MOST_PAGES = 8
+# A job writes a file of up to 1,000 partials each second, and a poll comes every 4 s. It catches up with what it has missed.
+_MOST_PARTIAL_FILES = 32
+_MOST_PARTIALS = 1_000
 
 
 class ManifestError(RuntimeError):
@@ -275,7 +279,8 @@ class RunResults:
         """The names of a run's attempts, oldest first, as many as EMR Serverless may start."""
         prefix = run.attempts
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        folders = (entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", []))
+        some = islice(pages, _MOST_PAGES)
+        folders = (entry["Prefix"] for page in some for entry in page.get("CommonPrefixes", []))
         return [name.removeprefix(prefix).rstrip("/") for name in islice(folders, _MOST_ATTEMPTS)]
 
     def _folder(self, run: RunFolder, attempt: str) -> str:
@@ -331,7 +336,7 @@ class Heartbeats:
         return max(heartbeats, key=lambda heartbeat: heartbeat.beat, default=None)
 
     def partials(self, run: RunFolder, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
-        """The partials of an attempt by file name, in order.
+        """The partials of the next files of an attempt, by file name, in order.
 
         Args:
             after: the name of the last file read; empty at first.
@@ -340,10 +345,10 @@ class Heartbeats:
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
         )
-        for page in pages:
-            for entry in page.get("Contents", []):
-                lines = (self._read(entry["Key"]) or b"").splitlines()
-                yield entry["Key"].removeprefix(folder), [partial for line in lines for partial in _partials(line)]
+        entries = (entry for page in pages for entry in page.get("Contents", []))
+        for entry in islice(entries, _MOST_PARTIAL_FILES):
+            lines = (self._read(entry["Key"]) or b"").splitlines()[:_MOST_PARTIALS]
+            yield entry["Key"].removeprefix(folder), [partial for line in lines for partial in _partials(line)]
 
     def _read(self, key: str) -> bytes | None:
         try:

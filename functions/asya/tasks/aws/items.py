@@ -31,7 +31,7 @@ HOPS_END = "hop$"
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
     *("deadline_at", "actor", "result_uri", "reason", "context", "tool", "due_at"),
-    "set_id",
+    *("set_id", "letter"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
 _RECORD_STRUCTURES = (

@@ -4,7 +4,8 @@ A schedule scans all queues. For each message the function writes a copy, report
 marks the message as reported. All steps are idempotent, so the next scan repeats them after a crash.
 """
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -54,13 +55,16 @@ class DeadLetterWatch:
         self.scan(dead_letters.watched_actors(self.services.settings.table))
 
     def scan(self, actors: Iterable[str]) -> None:
-        """Scan these actors' queues; an error with one queue does not stop the others."""
+        """Scan these actors' queues in turns, so that none with many letters delays the others; nor does an error with one."""
         until = self.services.environment.monotonic() + SCAN_SECONDS
         complete = True
+        scans = deque((actor, self._scan_queue(actor, until)) for actor in actors)
         try:
-            for actor in actors:
+            while scans:
+                actor, batches = scans.popleft()
                 try:
-                    self._scan_queue(actor, until)
+                    if next(batches, None) is not None:
+                        scans.append((actor, batches))
                 except (ClientError, BotoCoreError, TaskStoreError):
                     complete = False
                     self.services.telemetry.log.exception(
@@ -71,7 +75,8 @@ class DeadLetterWatch:
         finally:
             self.services.telemetry.flush()
 
-    def _scan_queue(self, actor: str, until: float) -> None:
+    def _scan_queue(self, actor: str, until: float) -> Iterator[int]:
+        """Report the letters of a queue, and yield the number of each batch."""
         queue = self.queue(actor)
         count = queue.count()
         if count.total:
@@ -84,6 +89,7 @@ class DeadLetterWatch:
             for batch in queue.scan(hide_seconds=HIDE_SECONDS, may_continue=lambda: self._has_time(until)):
                 messages += batch
                 self._report_batch(actor, batch)
+                yield len(batch)
         finally:
             queue.release(messages)
         if not self._has_time(until):

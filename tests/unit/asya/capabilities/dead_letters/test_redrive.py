@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from asya.capabilities.dead_letters import redrive
 from asya.capabilities.dead_letters.letters import DeadLetter
@@ -78,6 +79,21 @@ def test_a_deadline_that_has_passed_is_for_a_replay_force_or_not() -> None:
 def test_done_again_after_a_death_nothing_is_opened_twice(state: str) -> None:
     opened = record(state, 1)
     assert redrive.reopen(opened, reached(2, 1), Reopening(generation=0, position=1), now=NOW) is opened
+
+
+@pytest.mark.rule("12.refused")
+@pytest.mark.parametrize("state", ["pending", "running", "failed"])
+def test_an_older_letter_does_not_take_over_what_another_one_has_begun(state: str) -> None:
+    """Who has held a task in an earlier generation may put it into its own dead-letter queue, at any position."""
+    first = redrive.reopen(record(), NOWHERE, Reopening(letter="m-1"), now=NOW)
+    begun = replace(first, status=state)
+    with pytest.raises(ApiError) as refused:
+        redrive.reopen(begun, reached(2, 1), Reopening(position=99, letter="m-2"), now=NOW)
+    assert (refused.value.status, refused.value.code) == (409, "redriven")
+    forced = redrive.reopen(begun, reached(2, 1), Reopening(letter="m-2", force=True), now=NOW)
+    assert (forced.generation, forced.letter) == (2, "m-2")
+    again = redrive.reopen(begun, reached(2, 1), Reopening(letter="m-1"), now=NOW)
+    assert again.generation == (2 if state == "failed" else 1)
 
 
 def test_the_generation_is_above_all_there_have_been() -> None:
@@ -163,11 +179,11 @@ def test_only_the_end_of_what_has_ended_is_still_to_be_written(phase: Any, rests
 
 def test_a_slice_names_its_place_in_the_set() -> None:
     header = {"actor": "f", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2, "aggregation_key": ""}
-    asked = redrive.reopening_of(decode(message(headers={"x-asya-fan-in": header})), force=True)
-    assert asked == Reopening(0, 1, SliceOf("s", 1, "o"), force=True)
+    asked = redrive.reopening_of(decode(message(headers={"x-asya-fan-in": header})), "m-1", force=True)
+    assert asked == Reopening(0, 1, SliceOf("s", 1, "o"), "m-1", force=True)
 
 
 @pytest.mark.parametrize("header", [None, {"set_id": "s"}])
 def test_without_a_readable_slice_header_there_is_no_place(header: object) -> None:
     headers = {"x-asya-fan-in": header} if header else {}
-    assert redrive.reopening_of(decode(message(headers=headers)), force=False).slice is None
+    assert redrive.reopening_of(decode(message(headers=headers)), "m-1", force=False).slice is None

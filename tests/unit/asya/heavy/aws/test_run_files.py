@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import count
 from typing import Any
 
@@ -80,3 +81,25 @@ def test_10_a_job_that_makes_folders_of_attempts_does_not_keep_the_crew_busy() -
     results = RunResults(bucket, bucket="b")
     assert len(results.attempts(RUN)) == 32
     assert results.find(RUN, 1).stage == "starting"
+
+
+class Littered(Bucket):
+    """A bucket in which a job makes objects without end, where attempts and partials are looked for."""
+
+    def get_object(self, **_: str) -> dict[str, Any]:
+        return {"Body": BytesIO(b'{"index":0,"sequence":0,"at":"2026-11-20T00:00:00Z","data":{}}\n' * 5_000)}
+
+    def paginate(self, *, Prefix: str, Delimiter: str = "", **_: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+        for page in count():
+            assert page < 10, "more pages than a poll has time for"
+            names = [f"{Prefix}{page:02d}{number:04d}" for number in range(1000)]
+            yield {"Contents": [] if Delimiter else [{"Key": name} for name in names]}
+
+
+@pytest.mark.rule("10.job-files")
+def test_10_a_job_that_litters_its_folders_does_not_keep_the_crew_busy() -> None:
+    """Each poll occupies one of the invocations of the completion, which all runs share."""
+    bucket: Any = Littered(b"")
+    assert RunResults(bucket, bucket="b").attempts(RUN) == []
+    files = list(Heartbeats(bucket, bucket="b").partials(RUN, "a", ""))
+    assert (len(files), {len(partials) for _, partials in files}) == (32, {1_000})

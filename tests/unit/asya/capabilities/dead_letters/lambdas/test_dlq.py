@@ -170,6 +170,17 @@ def test_an_error_with_one_queue_does_not_stop_the_scan_of_the_others(dlq_world:
     assert dlq_world.reported == [("env-2", "DeliveryExhausted")]
 
 
+@pytest.mark.rule("11.dlq.soon")
+def test_no_queue_with_many_letters_delays_those_of_another(dlq_world: DlqWorld) -> None:
+    """Code of an actor may put any number of messages into its own dead-letter queue."""
+    for number in range(20):
+        dlq_world.put("infer", f"m-{number}", message(id=f"env-{number}"))
+    dlq_world.put("post", "m-20", message(id="of-another"))
+    dlq_world.scan("infer", "post")
+    ids_reported = [envelope_id for envelope_id, _ in dlq_world.reported]
+    assert (ids_reported.index("of-another"), len(ids_reported)) == (2, 21)
+
+
 def test_an_error_in_the_middle_releases_all_messages(dlq_world: DlqWorld) -> None:
     queue = dlq_world.put("infer", "m-1", message())
     dlq_world.world.sqs.refuse_always["asya-shop-x-ends"] = Refusal("call")

@@ -1,0 +1,357 @@
+"""What code of one light actor has tried against tasks of others, from its role and from what it holds (`docs/security.md`).
+
+Each attempt is a row. What job code may write is in `tests/unit/asya/heavy`: results, manifests and files of its run.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.protocol import task_key
+from asya.protocol.envelope import NULL, Envelope, Route
+from asya.protocol.headers import KEY
+from asya.protocol.names import dlq_name, queue_name, table_name
+from asya.protocol.task_key import Step
+from asya.testing import Mesh
+from asya.testing.errors import RefusedError
+from asya.testing.permissions import of_items, of_keys, of_objects, of_queues
+from asya.testing.run import Run
+from asya.testing.services.roles import role_id
+from asya_infra.addresses import Addresses
+
+MESH = """
+namespace: bank
+code: handlers
+actors:
+  work: {handler: bank.work, can_send_to: [approve, nap]}
+  split: {handler: bank.split}
+  eve:
+    handler: bank.work
+    can_send_to: []
+    resiliency: {policies: {default: {max_attempts: 2, initial_delay: 2d}}}
+  helper: {handler: bank.work, can_send_to: [nap, split, work]}
+  approve: {kind: pause, pause: {prompt: "Pay it?", fields: [{name: approved, type: boolean}]}}
+  nap: {kind: wait, wait: {for: 5d}}
+  gather: {kind: fan_in, fan_in: {timeout: 1h, on_failure: partial}}
+  crunch: {spark: {job: bank.crunch}}
+tools:
+  pay: {description: Pays, route: [work, approve]}
+"""
+HANDLERS = """
+from asya import fan_out
+
+def work(payload):
+    return payload
+
+def split(payload):
+    return fan_out(payload["items"], to=["helper", "nap"], into="/sums")
+"""
+FORGED = {"forged": True}
+CLAIMS = table_name("bank", "sink")
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
+    path = tmp_path_factory.mktemp("bank")
+    (path / "handlers").mkdir()
+    (path / "spark_jobs").mkdir()
+    (path / "handlers" / "bank.py").write_text(HANDLERS)
+    (path / "spark_jobs" / "bank.py").write_text("def crunch(spark, frame):\n    return frame\n")
+    (path / "mesh.yaml").write_text(MESH)
+    return Mesh(path / "mesh.yaml")
+
+
+def put(bank: Mesh, queue: str, body: Any, by: str = "eve", **more: Any) -> None:
+    """Put a message on a queue with the role of an actor."""
+    actor, is_dlq = queue.removesuffix("-dlq"), queue.endswith("-dlq")
+    name = dlq_name("bank", actor) if is_dlq else queue_name("bank", queue)
+    bank.cloud.queues.send(name, json.dumps(body), sender=None, by=role_id(by), **more)
+
+
+def addresses(bank: Mesh) -> Addresses:
+    return bank.cloud.permissions.addresses
+
+
+def write(bank: Mesh, pk: str, sk: str, **attributes: Body) -> None:
+    """Write an item of the table of claims, as the role of each actor may write this one."""
+    item = {"pk": {"S": pk}, "sk": {"S": sk}} | attributes
+    bank.cloud.permissions.check("eve", of_items("update_item", {"TableName": CLAIMS, "Key": item}, addresses(bank)))
+    bank.cloud.tables.put_item(TableName=CLAIMS, Item=item)
+
+
+def headers_of(envelope: Envelope) -> Body:
+    return {name: json.loads(bytes(raw)) for name, raw in envelope.headers.items()}
+
+
+def body_of(envelope: Envelope, curr: str, phase: str = "pending", **headers: Any) -> Body:
+    """An envelope that was held, as its holder sends it on to another queue."""
+    parent = {"parent_id": envelope.parent_id} if envelope.parent_id else {}
+    return parent | {
+        "id": envelope.id,
+        "route": {"prev": [*envelope.route.prev, envelope.route.curr], "curr": curr, "next": []},
+        "headers": headers_of(envelope) | headers,
+        "payload": FORGED,
+        "status": {"phase": phase, "actor": "eve", "attempt": 2, "max_attempts": 2},
+    }
+
+
+def held(bank: Mesh) -> Envelope:
+    """An envelope of a task of its own, with its key."""
+    return bank.sent(bank.send("eve", {"amount": 2}).id)[0]
+
+
+def paid(bank: Mesh) -> Run:
+    return bank.call("pay", {"amount": 1})
+
+
+def sums(bank: Mesh) -> Run:
+    return bank.send("split", {"items": [1, 2]})
+
+
+def first_slice(bank: Mesh, run: Run) -> Envelope:
+    """Slice 1 of a set, of which nothing else is held."""
+    sent = (bank.sent(child)[-1] for child in bank.children_of(run.id))
+    return next(each for each in sent if headers_of(each)["x-asya-fan-in"]["slice_index"] == 1)
+
+
+def redriven(bank: Mesh) -> Run:
+    """A task that `helper` has held, and that an operator has redriven from another actor since."""
+    bank.kill_during("work", times=5)
+    run = bank.send("helper", {"amount": 1}, then=["work", "nap"])
+    bank.travel(minutes=3)
+    bank.redrive("work")
+    assert run.status == "running"
+    return run
+
+
+def as_another_slice(bank: Mesh, run: Run) -> None:
+    mine = first_slice(bank, run)
+    place = headers_of(mine)["x-asya-fan-in"]
+    for change in (
+        {"slice_index": 2},
+        {"slice_count": 2},
+        {"actor": "gather"},
+        {"slice_index": 0, "origin_id": mine.id},
+    ):
+        for door, phase in (("x-fan-in", "pending"), ("gather", "pending"), ("x-sink", "failed"), ("x-sump", "failed")):
+            put(bank, door, body_of(mine, door, phase, **{"x-asya-fan-in": place | change}), by="helper")
+
+
+def as_an_unreadable_slice(bank: Mesh, run: Run) -> None:
+    place = headers_of(first_slice(bank, run))["x-asya-fan-in"]
+    mine = held(bank)
+    broken: list[Body] = [
+        {"route": 5},
+        {"status": {"phase": "failed", "deadline_at": "x"}},
+        {"id": ""},
+        {"payload": None},
+    ]
+    for door in ("x-sink", "x-sump", "x-fan-in", "x-checkpoint", "x-wait", "eve", "eve-dlq"):
+        for index, change in enumerate(broken):
+            reference = {"x-asya-payload-ref": {"key": "payloads/none", "size": 1, "sha256": "z"}} if index == 3 else {}
+            header = {"x-asya-fan-in": place | {"slice_index": index % 3}, "x-asya-root": run.id} | reference
+            put(bank, door, body_of(mine, door, "failed", **header) | {"parent_id": run.id} | change)
+
+
+def as_sent_by_the_gateway(bank: Mesh, run: Run) -> None:
+    last = bank.sent(run.id)[-1]
+    for first in ("x-gateway-api", "x-sink", "x-pause-sweep"):
+        attribute = {"asya-first-sender": {"DataType": "String", "StringValue": role_id(first)}}
+        for door, phase in (("x-sink", "failed"), ("x-sump", "failed"), ("x-resume", "pending"), ("eve-dlq", "failed")):
+            body = body_of(last, door, phase)
+            body["headers"].pop(KEY, None)
+            put(bank, door, body, attributes=attribute)
+
+
+def as_a_retry_of_another_actor(bank: Mesh, _run: Run) -> None:
+    mine = held(bank)
+    for target in ("work", "approve", "x-checkpoint"):
+        due = {"x-asya-wait": {"since": bank.now.isoformat(), "until": bank.now.isoformat()}}
+        for more in ({}, due):
+            put(bank, "x-wait", body_of(mine, "eve", "retrying", **{"x-asya-route-override": {"eve": target}}, **more))
+    bank.travel(minutes=2)
+    assert {sent.route.curr for sent in bank.sent(mine.id)} <= {"eve", ""}
+
+
+def as_an_earlier_holder(bank: Mesh, run: Run) -> None:
+    mine = bank.sent(run.id)[1]  # that of `helper`, which has the key of generation 0
+    assert "x-asya-generation" not in mine.headers
+    for door, phase in (("x-sink", "failed"), ("x-sump", "failed"), ("x-checkpoint", "pending"), ("nap", "pending")):
+        put(bank, door, body_of(mine, door, phase, **{"x-asya-generation": 1}), by="helper")
+    put(bank, "nap", body_of(mine, "nap"), by="helper")
+    put(bank, "helper-dlq", body_of(mine, "helper"), by="helper")
+    bank.travel(minutes=2)
+    with pytest.raises(RefusedError, match="another dead letter of it was redriven"):
+        bank.redrive("helper")
+
+
+def as_a_note_of_an_outage(bank: Mesh, _run: Run) -> None:
+    for note in ({"S": "x"}, {"M": {"since": {"N": "1"}, "until": {"N": "1e120"}, "cause": {"S": "x"}}}):
+        write(bank, "OUTAGE", "outage", DynamoDB=note, S3=note)
+
+
+def as_claims_of_another_form(bank: Mesh, _run: Run) -> None:
+    secret = task_key.actor_secret(bytes(task_key.SECRET_BYTES), "eve")
+    own = Envelope(id="mine-broken", route=Route((), "eve", ()), payload=NULL)
+    entered = task_key.entered(own, secret, "eve", "m")
+    for sort in ("owner", "children"):
+        write(bank, "OWNER#mine-broken", sort, owner={"N": "1"}, entered_at={"S": "eve"})
+    child = task_key.child_key(entered, Step(own.id, None, 1))
+    for door in ("x-sink", "x-sump", "x-fan-in", "x-checkpoint", "x-resume", "eve-dlq"):
+        put(bank, door, body_of(entered, door, "failed"))
+        numbered = body_of(entered, door, "failed", **{KEY: json.loads(bytes(child or b"null"))})
+        put(bank, door, numbered | {"id": "mine-broken-1", "parent_id": own.id})
+        put(bank, door, {"id": own.id, "route": {"prev": [], "curr": door, "next": []}, "payload": 1})
+
+
+def as_progress_of_an_end(bank: Mesh, run: Run) -> None:
+    """A report of progress that has the fields of an end, a pause and a start, about its own task and a child of it."""
+    mine, route = held(bank), {"prev": [], "curr": "eve", "next": []}
+    step = Step(mine.id, 0, 1)
+    child = json.loads(bytes(task_key.child_key(mine, step) or b"null"))
+    data = {"actor": "eve", "route": route, "result": FORGED, "result_uri": f"s3://b/results/succeeded/{run.id}.json"}
+    data |= {"prompt": "?", "callback": "https://eve", "provisional": True, "set_id": "other"}
+    own = {"id": mine.id, "key": headers_of(mine)[KEY]}
+    descendant = {"id": step.child_id(0), "key": child, "parent_id": mine.id, "root_id": run.id}
+    about = {"at": bank.now.isoformat(), "status": "processing", "position": 5, "data": data}
+    put(bank, "x-reports", [about | own, about | own | {"status": "registered"}, about | descendant])
+    bank.travel(minutes=1)
+    for each in (mine.id, step.child_id(0)):
+        shown = bank.ask("GET", f"/api/v1/mesh/{each}", dict[str, Any])
+        assert (run.id in str(shown.get("result_uri")), shown.get("result")) in ((False, {"amount": 2}), (False, None))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What code tries, about which task of others. The task then goes on as if nothing had been."""
+
+    about: Callable[[Mesh], Run]
+    act: Callable[[Mesh, Run], None]
+    result: Any
+
+
+ATTEMPTS = {
+    "the slices beside the one that it holds": Attempt(sums, as_another_slice, {"items": [1, 2], "sums": [1, 2]}),
+    "a set, by what is no envelope": Attempt(sums, as_an_unreadable_slice, {"items": [1, 2], "sums": [1, 2]}),
+    "a letter of the gateway, by an attribute": Attempt(paid, as_sent_by_the_gateway, {"amount": 1, "approved": True}),
+    "a retry that leads elsewhere": Attempt(paid, as_a_retry_of_another_actor, {"amount": 1, "approved": True}),
+    "a task of an earlier generation": Attempt(redriven, as_an_earlier_holder, {"amount": 1}),
+    "a note of an outage of another form": Attempt(sums, as_a_note_of_an_outage, {"items": [1, 2], "sums": [1, 2]}),
+    "claims of another form": Attempt(paid, as_claims_of_another_form, {"amount": 1, "approved": True}),
+    "an end as progress": Attempt(paid, as_progress_of_an_end, {"amount": 1, "approved": True}),
+}
+
+
+@pytest.mark.rule(
+    "4.keys.checked", "4.keys.sets", "4.statements.refused", "4.outage.named", "4.entry.claim", "12.refused"
+)
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
+    attempt = ATTEMPTS[name]
+    run = attempt.about(bank)
+
+    def shown() -> Mapping[str, Any]:
+        task = bank.ask("GET", f"/api/v1/mesh/{run.id}", dict[str, Any])
+        earlier = ("dlq/", f"results/superseded/{run.id}/0/", f"waiting/{run.id}/0/2-")  # kept, and counts for nothing
+        kept = {key: body for key, body in bank.cloud.objects.items() if f"/{run.id}" in key}
+        return {"task": task} | {key: body for key, body in kept.items() if not key.startswith(earlier)}
+
+    before = shown()
+    attempt.act(bank, run)
+    bank.travel(minutes=2)  # x-dlq reads dead letters every minute
+    assert shown() == before
+    if run.status == "paused":
+        bank.answer(run, approved=True)
+    elif run.status == "running":
+        bank.travel(days=5, minutes=1)
+    assert (run.status, run.result) == ("succeeded", attempt.result)
+
+
+def item(pk: str, table: str = "sink", **more: Any) -> Body:
+    return {"TableName": table_name("bank", table), "Key": {"pk": {"S": pk}, "sk": {"S": "x"}}} | more
+
+
+def states(**more: Any) -> Body:
+    return {"RequestItems": {table_name("bank", "tasks"): {"Keys": [{"pk": {"S": "t"}, "sk": {"S": "record"}}]} | more}}
+
+
+def query(table: str) -> Body:
+    return {"TableName": table_name("bank", table), "KeyConditionExpression": "pk = :id"} | {
+        "ExpressionAttributeValues": {":id": {"S": "t"}}
+    }
+
+
+OBJECTS = (
+    *("paused/t/0/1.json", "waiting/t/0/1-1.json", "slices/s/000001-a.json", "runs/crunch/0000000001/manifest.json"),
+    *("pending/crunch/a.json", "dlq/t/0/1.json", "hops/t/0/1.json", "buffered/work/t/0/1-a.json", "mesh/code.zip"),
+    *("reports/refused/m.json", "results/succeeded/t.json", "results/checkpoint/t/1.json", "results/index/recent/a"),
+)
+ITEMS: list[tuple[str, Body]] = [
+    *(("get_item", item(pk)) for pk in ("KEY#", "KEY#work", "OWNER#t", "START#eve#m", "DLQ#m", "t")),
+    *(
+        ("update_item", item(pk))
+        for pk in ("ROLE#r", "KEY#eve", "LETTER#work#a", "LETTER#a", "START#work#m", "DLQ#m", "t")
+    ),
+    *(("put_item", item(pk)) for pk in ("ROLE#r", "LETTER#work#a", "LETTER#a", "OWNER#t", "OUTAGE", "t")),
+    *(("delete_item", item(pk)) for pk in ("OWNER#t", "OUTAGE", "t")),
+    *((call, item("eve#t", "hops")) for call in ("get_item", "put_item")),
+    *((call, item("eve", "breaker")) for call in ("get_item", "put_item", "update_item")),
+    *((call, item("t", table)) for call in ("get_item", "update_item") for table in ("tasks", "pending", "fan-in")),
+    *(("query", query(table)) for table in ("tasks", "pending", "fan-in", "sink", "hops", "breaker")),
+    *(("batch_get_item", states(**more)) for more in ({}, {"ProjectionExpression": "pk, payload"})),
+    ("transact_write_items", {"TransactItems": [{"Update": item("OWNER#t")}, {"Put": item("t")}]}),
+    ("batch_write_item", {"RequestItems": {CLAIMS: [{"PutRequest": {"Item": item("OWNER#t")["Key"]}}]}}),
+]
+QUEUES = (
+    "work",
+    "approve",
+    "crunch",
+    "gather",
+    "x-ends",
+    "x-dispatch",
+    "x-completion",
+    "x-triggers",
+    "x-push",
+    "work-dlq",
+)
+
+
+@pytest.mark.rule("4.keys.secret", "4.claim-check.readers", "5.ends-of-the-crew", "13.states")
+@pytest.mark.parametrize(("call", "arguments"), ITEMS, ids=lambda value: value if isinstance(value, str) else "")
+def test_an_item_of_others_is_closed(bank: Mesh, call: str, arguments: Body) -> None:
+    requests = list(of_items(call, arguments, addresses(bank)))
+    with pytest.raises(ClientError, match="not authorized"):
+        bank.cloud.permissions.check("eve", requests)
+
+
+@pytest.mark.rule("4.claim-check.readers")
+@pytest.mark.parametrize("key", [*OBJECTS, "payloads/work/a", "inbox/work/a"])
+def test_an_object_of_others_is_closed(bank: Mesh, key: str) -> None:
+    folder = key.rpartition("/")[0] + "/"
+    calls = [("get_object", {"Key": key}), ("delete_object", {"Key": key}), ("list_objects_v2", {"Prefix": folder})]
+    calls += [("put_object", {"Key": key})]
+    for call, arguments in calls:
+        with pytest.raises(ClientError, match="not authorized"):
+            bank.cloud.permissions.check("eve", of_objects(call, arguments, addresses(bank)))
+
+
+@pytest.mark.rule("1.who-may-be-sent-to", "5.ends-of-the-crew")
+def test_a_queue_of_others_is_closed(bank: Mesh) -> None:
+    def refused(call: str, queue: str) -> None:
+        requests = list(of_queues(call, {"QueueUrl": f"https://sqs/{queue}"}, addresses(bank)))
+        with pytest.raises(ClientError, match="not authorized"):
+            bank.cloud.permissions.check("eve", requests)
+
+    for name in QUEUES:
+        queue = dlq_name("bank", "work") if name == "work-dlq" else queue_name("bank", name)
+        for call in ("send_message", "send_message_batch", "receive_message", "delete_message"):
+            refused(call, queue)
+    refused("receive_message", dlq_name("bank", "eve"))
+    for key in ("asya-tokens", "other"):
+        with pytest.raises(ClientError, match="not authorized"):
+            bank.cloud.permissions.check("eve", of_keys("generate_mac", {"KeyId": key}, addresses(bank)))
