@@ -3,6 +3,7 @@
 import ast
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -50,7 +51,8 @@ class LogEntry:
     fields: tuple[str, ...] = ()
 
 
-def log_entries() -> list[LogEntry]:
+@cache
+def log_entries() -> tuple[LogEntry, ...]:
     """Return the entries that functions write, sorted by source and message.
 
     Raises:
@@ -67,7 +69,7 @@ def log_entries() -> list[LogEntry]:
             level = call.func.attr.upper() if isinstance(call.func, ast.Attribute) else ""
             fields = tuple(each.arg for each in call.keywords if each.arg and each.arg != "exc_info")
             found |= {LogEntry(path, message, level, fields) for message in messages}
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def driver_lines() -> list[LogEntry]:

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-
 from tests.infra.combinations.synthesis import Template
 
 _STATE = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::Logs::LogGroup", "AWS::KMS::Key")
@@ -139,6 +137,8 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 def _schema(kind: str) -> Mapping[str, Any]:
     if kind.startswith("Custom::") or kind in _FREE:
         return {}
+    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # takes a second, and most processes only collect
+
     return dict(PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema)
 
 
