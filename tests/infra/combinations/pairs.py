@@ -1,4 +1,4 @@
-"""Chooses meshes so that each pair of values of two options is in one of them, unless the loader refuses every mesh with it."""
+"""Chooses meshes that together have nearly all pairs of values of two options which the loader lets stand together."""
 
 import random
 from collections.abc import Iterator
@@ -9,21 +9,23 @@ from tests.infra.combinations.judged import Accepted, Choice, Judge
 _Item = tuple[str, int]
 _SEED = 20_260_101
 _TRIES = 6
-"""Choices in a row that add no pair before the pairs that are left are tried one by one."""
+"""Choices in a row that add no pair before the values that few of the rows have get meshes of their own."""
+_WORTH_A_MESH = 12
+"""The new pairs of one value that a further mesh has at least."""
+_BASES: tuple[Choice, ...] = ({}, {"actors.light": 1}, {"actors.end": 1})
+"""The least meshes: `defaults` that some kinds of actors refuse are valid in one of them."""
 
 
 @dataclass
 class PairwiseMeshes:
-    """Meshes that together have all pairs.
+    """Meshes that together have the pairs.
 
     Attributes:
-        meshes: in the order of choice; the first ones have most pairs.
-        refused: the pairs that no mesh may have, both values being valid alone.
+        meshes: the first ones have most pairs.
     """
 
     judge: Judge
     meshes: list[Accepted] = field(default_factory=list)
-    refused: list[tuple[_Item, _Item]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = random.Random(_SEED)
@@ -37,68 +39,121 @@ class PairwiseMeshes:
         self.used: set[_Item] = set()
 
     def choose(self, most: int | None = None) -> None:
-        """Choose meshes until each pair is in one, or refused; or only the first ones."""
+        """Choose meshes until a further one is not worth its time; or only the first ones."""
         fruitless = 0
         while fruitless < _TRIES and (most is None or len(self.meshes) < most):
             fruitless = 0 if self._add(self.judge.accepted(self._row({}))) else fruitless + 1
         if most is None:
-            self._help_the_unused()
-            self._try_the_rest()
+            self._complete_the_rare()
+            self.meshes = self._fewest()
 
     @property
     def covered(self) -> int:
         """The number of pairs of values, both there, that some mesh has."""
-        shown = [item for item in self._items if item[1] and item in self.used]
-        mask = sum(self._bits[item] for item in shown)
-        total = sum((mask & ~self._left[item]).bit_count() for item in shown)
-        own = sum(1 for one in shown for other in shown if one[0] == other[0])
-        return (total - own) // 2
+        return self._pairs(self.used) - self.left
 
-    def _help_the_unused(self) -> None:
-        """Find for each value that no mesh has another option with which the loader accepts it."""
-        for item in [each for each in self._items if each[1] and each not in self.used]:
-            for helper in self._items:
-                protected = frozenset({item[0]})
-                choice = self._with_sections(dict((helper, item)) if helper[1] else {item[0]: item[1]}, set())
-                if helper[0] != item[0] and self.judge.accepted(choice, protected=protected) is not None:
-                    self._add(self.judge.accepted(self._row(choice), protected=protected))
-                    break
+    @property
+    def left(self) -> int:
+        """The number of pairs of values, both there, that no mesh has. The loader refuses most of them."""
+        shown = {item for item in self.used if item[1]}
+        mask = sum(self._bits[item] for item in shown)
+        return sum((mask & self._left[item]).bit_count() for item in shown) // 2
+
+    @staticmethod
+    def _pairs(items: set[_Item]) -> int:
+        """Return the number of pairs of values of two options."""
+        shown = [item for item in items if item[1]]
+        return sum(1 for one in shown for other in shown if one[0] < other[0])
 
     @property
     def unused(self) -> list[_Item]:
         """The values that no mesh has."""
         return [item for item in self._items if item[1] and item not in self.used]
 
-    def _try_the_rest(self) -> None:
-        for one, other in [*self._pairs_left()]:
-            if not self._left[one] & self._bits[other]:
-                continue
-            chosen = {name: level for name, level in (one, other) if level}
-            protected = frozenset(chosen)
-            absent = {name for name, level in (one, other) if not level}
-            mesh = self.judge.accepted(self._with_sections(chosen, absent), protected=protected)
-            if mesh is None or absent & mesh.levels.keys():
-                self.refused.append((one, other))
-                continue
-            fuller = self.judge.accepted(self._row(self._with_sections(chosen, absent), absent), protected=protected)
-            self._add(mesh if fuller is None or absent & fuller.levels.keys() else fuller)
+    def _complete_the_rare(self) -> None:
+        """Choose meshes around each value that few of the rows have, because the loader refuses it beside many others."""
+        rare = {item for item in self._items if item[1]}
+        while rare:
+            item = max(sorted(rare), key=lambda each: (each not in self.used, len(self._partners(each))))
+            if item in self.used and len(self._partners(item)) < _WORTH_A_MESH:
+                break
+            rare.remove(item)
+            self._complete(item)
 
-    def _pairs_left(self) -> Iterator[tuple[_Item, _Item]]:
-        """Yield the pairs of values that no mesh has; one of them may be that the option is not there."""
-        for number, one in enumerate(self._items):
-            for other in self._items[number + 1 :]:
-                if self._left[one] & self._bits[other] and (one[1] or other[1]) and {one, other} <= self._known():
-                    yield one, other
+    def _complete(self, item: _Item) -> None:
+        """Choose meshes with a value as long as each has several new pairs of it."""
+        core = next(self._cores(item), None)
+        if core is None:
+            return
+        is_worth = True
+        while is_worth:
+            left = len(self._partners(item))
+            self._add(self._around(item, core))
+            is_worth = left - len(self._partners(item)) >= _WORTH_A_MESH
 
-    def _known(self) -> set[_Item]:
-        return self.used | {item for item in self._items if not item[1]}
+    def _cores(self, item: _Item) -> Iterator[Choice]:
+        """Yield small choices in which the loader accepts a value: without more, or with another key of its section."""
+        name, level = item
+        section = name.rpartition(".")[0]
+        helpers = [{each: its} for each, its in self._items if its and each.rpartition(".")[0] == section != ""]
+        for helper in ({}, *helpers):
+            for base in (self.judge.every_entry, *_BASES):
+                core = {**base, **helper, name: level}
+                if self.judge.accepted(core, protected=frozenset({name})) is not None:
+                    yield core
 
-    def _with_sections(self, chosen: dict[str, int], absent: set[str]) -> dict[str, int]:
-        """Return a choice with all actors, tools, triggers and sections, in which each option has its place."""
-        return {name: level for name, level in {**self.judge.every_entry, **chosen}.items() if name not in absent}
+    def _around(self, item: _Item, core: Choice) -> Accepted | None:
+        """Return a mesh with a value and as many others as the loader accepts beside it, by halves."""
+        entries = {name for name in self.judge.every_entry if name not in core}
+        row = self._row(core, entries, self._bits[item])
+        others = [name for name in row if name not in core]
+        while True:
+            mesh = self.judge.accepted({**core, **{name: row[name] for name in others}}, protected=frozenset({item[0]}))
+            if mesh is not None or not others:
+                return mesh
+            others = self._random.sample(others, len(others) // 2)
 
-    def _row(self, fixed: Choice, absent: set[str] | None = None) -> dict[str, int]:
-        """Return a choice with these levels, and for each further option the level with the most new pairs."""
+    def _fewest(self) -> list[Accepted]:
+        """Return the meshes that have all pairs together: again and again the one with most pairs that are left."""
+        masks = [self._mask(mesh) for mesh in self.meshes]
+        left = dict.fromkeys(self._items, sum(self._bits.values()))
+        most = dict.fromkeys(range(len(masks)), len(self._items) ** 2)
+        found: list[Accepted] = []
+        while most:
+            best, gain = 0, 0
+            for number in sorted(most, key=lambda each: -most[each]):
+                if most[number] <= gain:
+                    break  # the pairs that a mesh adds become only fewer
+                items = self._items_of(self.meshes[number])
+                most[number] = sum((left[item] & masks[number]).bit_count() for item in items)
+                if most[number] > gain:
+                    best, gain = number, most[number]
+            if not gain:
+                break
+            del most[best]
+            found.append(self.meshes[best])
+            for item in self._items_of(found[-1]):
+                left[item] &= ~masks[best]
+        return found
+
+    def _items_of(self, mesh: Accepted) -> list[_Item]:
+        return [(name, mesh.levels.get(name, 0)) for name in self.judge.options]
+
+    def _mask(self, mesh: Accepted) -> int:
+        return sum(self._bits[item] for item in self._items_of(mesh))
+
+    def _partners(self, item: _Item) -> list[_Item]:
+        """Return the values with which a value is in no mesh."""
+        return [other for other in self.used if other[1] and self._left[item] & self._bits[other]]
+
+    def _row(self, fixed: Choice, absent: set[str] | None = None, focus: int = 0) -> dict[str, int]:
+        """Return a choice with these levels, and for each further option the level with the most new pairs.
+
+        Args:
+            fixed: levels that stay.
+            absent: options without a value.
+            focus: the bits of values whose pairs come first.
+        """
         chosen = dict(fixed)
         mask = sum(self._bits[item] for item in chosen.items())
         names = [name for name in self.judge.options if name not in chosen and name not in (absent or ())]
@@ -106,18 +161,20 @@ class PairwiseMeshes:
         for name in names:
             levels = [*range(len(self.judge.options[name].levels) + 1)]
             self._random.shuffle(levels)
-            best = max(levels, key=lambda level: (self._left[name, level] & mask).bit_count())
+            best = max(levels, key=lambda level: self._gain((name, level), focus, mask))
             mask |= self._bits[name, best]
             if best:
                 chosen[name] = best
         return chosen
 
+    def _gain(self, item: _Item, focus: int, mask: int) -> tuple[int, int]:
+        return (self._left[item] & focus).bit_count(), (self._left[item] & mask).bit_count()
+
     def _add(self, mesh: Accepted | None) -> bool:
         """Keep a mesh if it has new pairs."""
         if mesh is None:
             return False
-        items = [(name, mesh.levels.get(name, 0)) for name in self.judge.options]
-        mask = sum(self._bits[item] for item in items)
+        items, mask = self._items_of(mesh), self._mask(mesh)
         if not any(self._left[item] & mask for item in items):
             return False
         for item in items:
