@@ -22,8 +22,8 @@ from asya.protocol.times import parse_time
 T = TypeVar("T")
 Members = dict[str, Raw]
 """The members of a JSON object."""
-Upgrade = Callable[[Members], Members]
-"""Brings the members of a message of another form into the form of an envelope; raises `ParseError`."""
+Upgrade = Callable[[str, Members], Members]
+"""Brings the members of a message, with its SQS message id, into the form of an envelope; raises `ParseError`."""
 
 
 class ParseError(ValueError):
@@ -58,12 +58,13 @@ _status_decoder = Decoder(Status)
 _value_decoder: Decoder[object] = Decoder()
 
 
-def decode(body: bytes, upgrade: Upgrade | None = None) -> Envelope:
+def decode(body: bytes, upgrade: Upgrade | None = None, *, message_id: str = "") -> Envelope:
     """Decode the body of a message.
 
     Args:
         body: the bytes on the queue.
         upgrade: upgrades messages of other forms, which those who receive messages accept.
+        message_id: the SQS message id, for `upgrade`.
 
     Raises:
         ParseError: the message is not a valid envelope; the error names the field.
@@ -78,7 +79,7 @@ def decode(body: bytes, upgrade: Upgrade | None = None) -> Envelope:
         raise ParseError(f"the message is not UTF-8 (byte {error.start})", _salvaged_id(body)) from None
     except (msgspec.MsgspecError, RecursionError):
         pass  # the careful pass either accepts the message or names the field at fault
-    return _decode_carefully(body, upgrade)
+    return _decode_carefully(body, upgrade, message_id)
 
 
 def _is_plain(envelope: Envelope) -> bool:
@@ -187,7 +188,7 @@ def _ascii_json(value: object) -> bytes:
     return escape(_encoder.encode(value))
 
 
-def _decode_carefully(body: bytes, upgrade: Upgrade | None) -> Envelope:
+def _decode_carefully(body: bytes, upgrade: Upgrade | None, message_id: str) -> Envelope:
     try:
         members = _object_decoder.decode(body)
     except RecursionError:
@@ -198,7 +199,7 @@ def _decode_carefully(body: bytes, upgrade: Upgrade | None) -> Envelope:
         raise ParseError(f"the message is no JSON: {error}", _salvaged_id(body)) from None
 
     if upgrade is not None:
-        members = upgrade(members)
+        members = upgrade(message_id, members)
     envelope_id = id_of(members)
     route_raw = members.get("route")
     if route_raw is None:

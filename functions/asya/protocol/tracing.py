@@ -53,6 +53,12 @@ def trace_context(received: Raw | None) -> TraceContext | None:
     return TraceContext(*match.groups()) if match else None
 
 
+def hop_header(received: TraceContext | None, envelope_id: str, span: str) -> Raw:
+    """The JSON text of the header of this hop. The arguments are those of `hop_context`, which takes three times as long."""
+    begun = received or hop_context(None, envelope_id, span)
+    return Raw(f'"00-{begun.trace_id}-{span}-{begun.flags}"'.encode("ascii"))
+
+
 def hop_context(received: TraceContext | None, envelope_id: str, span: str) -> TraceContext:
     """The trace context of this hop: it continues the received trace, or starts one derived from the envelope's id.
 

@@ -27,7 +27,7 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.task_key import without_key
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.tracing import hop_context, trace_context
+from asya.protocol.tracing import hop_header, trace_context
 from asya.senders.entry import kept_headers
 from asya.sidecar import deadlines
 from asya.tasks.task_state import TaskState
@@ -275,14 +275,14 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     started = _start_status(hop, now)
     is_retry = started.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
     sender = trace_context(envelope.headers.get(headers.TRACEPARENT))
-    stamps = {headers.TRACEPARENT: json_text(str(hop_context(sender, envelope.id, new_span())))}
+    own_headers = envelope.headers.copy()
+    own_headers[headers.TRACEPARENT] = hop_header(sender, envelope.id, new_span())
     if not is_retry:
-        stamps[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
+        own_headers[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
     if hop.mesh.version:
-        stamps[headers.MESH_VERSION] = json_text(hop.mesh.version)
-    own_headers = envelope.headers | stamps
-    for name in (headers.NOT_BEFORE, headers.CIRCUIT_OPEN_SINCE):
-        own_headers.pop(name, None)
+        own_headers[headers.MESH_VERSION] = json_text(hop.mesh.version)
+    own_headers.pop(headers.NOT_BEFORE, None)
+    own_headers.pop(headers.CIRCUIT_OPEN_SINCE, None)
     parent_span = sender.span_id if sender is not None else None
     return replace(hop, envelope=replace(envelope, status=started, headers=own_headers), parent_span=parent_span)
 

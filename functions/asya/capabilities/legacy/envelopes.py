@@ -3,8 +3,6 @@
 A legacy route is a list and an index: `{"actors": [...], "current": 0}` or `{"steps": [...], "current": 0}`.
 """
 
-from functools import partial
-
 import msgspec
 from msgspec import Raw
 
@@ -27,7 +25,7 @@ def read_envelope(body: bytes, *, message_id: str = "") -> Envelope:
     Raises:
         ParseError: The message is not a valid envelope; the error names the field.
     """
-    return decode(body, partial(_upgraded, message_id))
+    return decode(body, _upgraded, message_id=message_id)
 
 
 def _upgraded(message_id: str, members: Members) -> Members:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw
 
-from asya.protocol.tracing import TraceContext, hop_context, trace_context
+from asya.protocol.tracing import TraceContext, hop_context, hop_header, trace_context
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT, SPAN = "b7ad6b7169203331", "00f067aa0ba902b7"
@@ -14,6 +14,8 @@ def test_protocol_3_one_trace_from_hop_to_hop() -> None:
     received = trace_context(Raw(f'"00-{TRACE}-{PARENT}-00"'.encode()))
     assert received == TraceContext(TRACE, PARENT, "00")
     assert str(hop_context(received, "env-1", SPAN)) == f"00-{TRACE}-{SPAN}-00"
+    for context in (received, None):
+        assert trace_context(hop_header(context, "env-1", SPAN)) == hop_context(context, "env-1", SPAN)
 
 
 @pytest.mark.rule("3.trace")
