@@ -15,7 +15,7 @@ from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import BODY_LIMIT, Retention
 from asya.protocol.pause import PauseField
 from asya.protocol.wait import Wait
-from asya.registry import PRODUCT, Registry
+from asya.registry import Registry
 from asya_infra import timings
 from asya_infra.build.code_files import CodeFiles, code_files
 from asya_infra.limits.aws_limits import LOG_DAYS
@@ -32,11 +32,11 @@ from asya_infra.product.places import JOB_LIBRARY
 def check_kinds(context: Context) -> Iterator[Finding]:
     """Check that each actor has one kind, and only the keys of that kind."""
     for name, actor in context.mesh.actors.items():
-        for key, message in (*_kind_findings(actor), *_options(actor, context.registry)):
+        for key, message in (*_kind_findings(actor, context.registry), *_options(actor, context.registry)):
             yield (("actors", name, key) if key else ("actors", name)), message
 
 
-def _kind_findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
+def _kind_findings(actor: ActorSection, registry: Registry) -> Iterator[tuple[str, str]]:
     if actor.kind == "end":
         yield from _end_actor(actor)
     else:
@@ -49,8 +49,9 @@ def _kind_findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
-    for kind in PRODUCT.kinds:
-        if getattr(actor, kind, None) is not None and actor.kind != kind:
+    for kind in registry.kinds:
+        # The key of a kind may be an option, which has a default.
+        if kind not in registry.options and getattr(actor, kind, None) is not None and actor.kind != kind:
             yield kind, f"needs kind: {kind}"
 
 
