@@ -133,6 +133,11 @@ class Mesh:
         return self.file.storage.kms_key if self.options.layer_target == "lambda" else None
 
     @property
+    def is_watched(self) -> bool:
+        """Whether alarms or dashboards read what sweeps say of themselves."""
+        return self.file.notify.tells_somebody or self.file.telemetry.dashboards
+
+    @property
     def vpc(self) -> VpcSection | None:
         """The network of user code in functions; None on the local cloud, which has no networks."""
         return self.file.vpc if self.options.layer_target == "lambda" else None

@@ -369,4 +369,4 @@ def test_the_sweep_counts_the_open_sets(paths: DeployedCloud) -> None:
         if "FanInOpen" in metric
     }
     assert counts["x-fan-in"] >= 1
-    assert counts["gather"] == 0
+    assert "gather" not in counts

@@ -64,6 +64,7 @@ class ApiFunction:
             table=self.table,
             actor="x-gateway-api",
             region="us-east-1",
+            heartbeats=True,
             bucket=BUCKET,
             data_uri=f"s3://{BUCKET}/data/",
             results_uri=f"s3://{BUCKET}/{RESULTS}",

@@ -210,7 +210,7 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
         ):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
-        environ["ASYA_TOKEN_KEY"] = key
+        environ |= {"ASYA_TOKEN_KEY": key, "ASYA_HEARTBEATS": "on"}
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
 

@@ -155,6 +155,7 @@ class HeavyWorld:
             table=self.table,
             actor=actor,
             region=REGION,
+            heartbeats=True,
             bucket=BUCKET,
             data_uri=f"s3://{BUCKET}/data/",
             results_uri=f"s3://{BUCKET}/results/",

@@ -149,6 +149,7 @@ class LaneWorld:
                 table=self.table,
                 actor=function,
                 region="eu-west-1",
+                heartbeats=True,
                 bucket="asya-shop",
                 data_uri="s3://asya-shop/data/",
                 results_uri="s3://asya-shop/results/",

@@ -84,6 +84,7 @@ class MeshWorld:
                 table=table or mesh(),
                 actor=actor,
                 region="eu-west-1",
+                heartbeats=True,
                 bucket=BUCKET,
                 data_uri=f"s3://{BUCKET}/data/",
                 results_uri=f"s3://{BUCKET}/results/",

@@ -86,6 +86,7 @@ class WaitingWorld:
             table=self.table,
             actor=actor,
             region="eu-west-1",
+            heartbeats=True,
             bucket="bucket",
             data_uri="s3://bucket/data/",
             results_uri="s3://bucket/results/",

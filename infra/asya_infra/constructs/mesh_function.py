@@ -293,6 +293,8 @@ def add_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settin
     schedule = registry.of(mesh.table).functions[settings.name].called_by
     assert isinstance(schedule, Schedule), f"no schedule calls {settings.name}"
     function = MeshFunction(scope, mesh, layer, settings).function
+    if mesh.is_watched:
+        function.add_environment("ASYA_HEARTBEATS", "on")
     rule = events.CfnRule(
         scope,
         "Sweep",

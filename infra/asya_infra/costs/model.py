@@ -194,8 +194,13 @@ def _function(here: Mapping[str, Any], reference: Any) -> Mapping[str, Any]:
     return properties if resource.get("Type") == _FUNCTION else {}
 
 
+def _variables(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    variables: Mapping[str, Any] = function.get("Environment", {}).get("Variables", {})
+    return variables
+
+
 def _actor(function: Mapping[str, Any]) -> str:
-    return str(function.get("Environment", {}).get("Variables", {}).get("ASYA_ACTOR", ""))
+    return str(_variables(function).get("ASYA_ACTOR", ""))
 
 
 def _kind(here: Mapping[str, Any], source: Mapping[str, Any]) -> str:
@@ -269,7 +274,11 @@ def _sweeps(mesh: _Mesh) -> Iterator[Line]:
         yield Line(part, f"{used[key]:,.0f}", used[key], price)
     logged = (used["log bytes"] + LINES_BYTES * times) / 1e9
     yield Line("Logs of sweeps", f"{logged:.2f} GB", logged, prices.LOG_GB)
-    yield Line("Metrics that sweeps write", f"{used['custom metrics']:.0f}", used["custom metrics"], prices.METRIC)
+    functions = (_variables(each) for each in mesh.of_kind(_FUNCTION))
+    heartbeats = sum("ASYA_HEARTBEATS" in variables for variables in functions)
+    # Each value also counts for the mesh.
+    metrics = used["custom metrics"] + (heartbeats + 1 if heartbeats else 0)
+    yield Line("Metrics that sweeps write", f"{metrics:.0f}", metrics, prices.METRIC)
 
 
 def _index_runs(mesh: _Mesh) -> Iterator[Line]:

@@ -64,6 +64,7 @@ class Settings:
         stream_url: the base URL of token streams without a trailing slash; None if the gateway serves them.
         spark: None in functions without job runs.
         traces: None in a mesh without `telemetry`.
+        heartbeats: whether alarms or dashboards read that sweeps finish.
     """
 
     table: MeshTable
@@ -78,6 +79,7 @@ class Settings:
     stream_url: str | None = None
     spark: SparkSettings | None = None
     traces: TraceSettings | None = None
+    heartbeats: bool = False
 
     @property
     def namespace(self) -> str:
@@ -124,6 +126,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         stream_url=environ.get("ASYA_STREAM_URL", "").rstrip("/") or None,
         spark=_load_spark(environ) if environ.get("ASYA_SPARK_APPLICATION_ID") else None,
         traces=_load_traces(environ) if environ.get("ASYA_TRACES_ENDPOINT") else None,
+        heartbeats=bool(environ.get("ASYA_HEARTBEATS")),
     )
 
 

@@ -83,7 +83,7 @@ class DeadlineSweep:
                 mark = SweepMark(minute + _MINUTE if is_past else minute)
                 if self._is_over(ends_at):
                     break
-            self.services.telemetry.count("Sweeps")
+            self.services.finish_sweep()
         finally:
             if mark is not None and mark != last:
                 self.marks.write(mark)
@@ -98,7 +98,7 @@ class DeadlineSweep:
             # The sweep after the delay starts here, however long it lasts.
             self.marks.write(SweepMark(self.services.now() - INITIAL_WINDOW))
         self.services.telemetry.log.warning("deadlines not written, because ends wait in x-ends", delay=delay)
-        self.services.telemetry.count("Sweeps")
+        self.services.finish_sweep()
         self.services.telemetry.flush()
 
     def _is_over(self, ends_at: float) -> bool:

@@ -47,13 +47,14 @@ class Reconciler:
                     complete = False
                     base.telemetry.log.exception("actor not reconciled; the next sweep retries", reconciled=actor)
             if complete:
-                base.telemetry.count("Sweeps")
+                base.finish_sweep()
         finally:
             base.telemetry.flush()
 
     def _count_pending(self, actor: str) -> None:
         count = self.services.pending.count(actor)
-        self.services.base.telemetry.measure("PendingEnvelopes", count, "Count", actor=actor)
+        if count:
+            self.services.base.telemetry.measure("PendingEnvelopes", count, "Count", actor=actor)
 
     def _request_if_needed(self, actor: str) -> None:
         """Sends a request if envelopes or an unstarted run wait without one."""
@@ -78,7 +79,9 @@ class Reconciler:
         return [record for record in records if record is not None]
 
     def _measure_runs(self, actor: str, records: list[RunRecord]) -> None:
-        """Measures the waiting and the running runs, and the longest delay among them."""
+        """Measures the waiting and the running runs, and the longest delay among them. Without runs there are no metrics."""
+        if not records:
+            return
         telemetry, spec, now = self.services.base.telemetry, self.services.heavy_actor(actor), self.services.now()
         running = sum(record.running_at is not None for record in records)
         max_run = timedelta(seconds=spec.spark.max_run) if spec is not None and spec.spark is not None else timedelta()
@@ -94,7 +97,7 @@ class Reconciler:
         ]
         telemetry.measure("RunsQueued", len(records) - running, "Count", actor=actor)
         telemetry.measure("RunsRunning", running, "Count", actor=actor)
-        telemetry.measure("RunDelay", max(delays, default=0.0), "Seconds", actor=actor)
+        telemetry.measure("RunDelay", max(delays), "Seconds", actor=actor)
 
     def _has_executor(self, record: RunRecord) -> bool:
         """Whether a run has had an executor; so it seems without a heartbeat that says otherwise."""

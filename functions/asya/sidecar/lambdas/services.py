@@ -64,6 +64,11 @@ SYSTEM_FUNCTION = Actor(kind="crew")
 class Services(Function):
     """The clients and settings of one function that reads a queue, or runs on a schedule."""
 
+    def finish_sweep(self) -> None:
+        """Count a sweep that finished without an error, if anybody reads the count."""
+        if self.settings.heartbeats:
+            self.telemetry.count("Sweeps")
+
     @property
     def credentials(self) -> CredentialsSource:
         """What signs the calls of other gateways."""

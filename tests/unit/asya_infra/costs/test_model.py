@@ -71,10 +71,20 @@ def test_a_sweep_costs_its_calls_its_time_and_what_it_uses(expression: str, minu
     expected = (
         runs * (0.2e-6 + 0.2 * 0.5 * prices.LAMBDA_SECOND.dollars)
         + runs * used["read units"] * prices.READ_UNIT.dollars
-        + runs * (used["log bytes"] + 350) / 1e9 * 0.5
-        + used["custom metrics"] * 0.3
+        + runs * (used.get("log bytes", 0) + 350) / 1e9 * 0.5
     )
+    assert "custom metrics" not in used
     assert dollars(Sweep=function, rule=rule(expression)) == pytest.approx(expected)
+
+
+def test_sweeps_of_a_mesh_with_alarms_write_a_metric_each_and_one_of_the_mesh() -> None:
+    def sweep(name: str, **more: str) -> Any:
+        return resource("AWS::Lambda::Function", Environment={"Variables": {"ASYA_ACTOR": name, **more}})
+
+    silent, counted = (
+        dollars(a=sweep("x-dlq", **more), b=sweep("x-task-sweep", **more)) for more in ({}, {"ASYA_HEARTBEATS": "on"})
+    )
+    assert counted - silent == pytest.approx(3 * prices.METRIC.dollars)
 
 
 def test_an_actor_more_adds_what_sweeps_do_for_it() -> None:

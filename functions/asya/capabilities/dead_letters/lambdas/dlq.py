@@ -71,7 +71,7 @@ class DeadLetterWatch:
                         "dead letters not reported; the next scan retries", queue=actor
                     )
             if complete:
-                self.services.telemetry.count("Sweeps")
+                self.services.finish_sweep()
         finally:
             self.services.telemetry.flush()
 

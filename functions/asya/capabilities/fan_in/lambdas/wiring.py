@@ -32,7 +32,7 @@ class FanInSweep:
     def sweep(self) -> None:
         """Run once. The next sweep sends a check that could not be sent."""
         table = self.services.settings.table
-        open_counts = Counter({name: 0 for name, actor in table.actors.items() if actor.kind == "fan_in"})
+        open_counts = Counter[str]()
         moment = self.services.now()
         receipts = []
         overdue = 0
@@ -50,7 +50,7 @@ class FanInSweep:
         for actor, count in open_counts.items():
             self.services.telemetry.measure("FanInOpen", count, "Count", actor=actor)
         if problem is None:
-            self.services.telemetry.count("Sweeps")
+            self.services.finish_sweep()
         self.services.telemetry.flush()
 
 

@@ -3,6 +3,7 @@
 The sweep also sends the envelopes whose wait for a time is due. See `protocol §11` and `§15`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ class PauseSweep:
         self._expire(moment)
         self._measure()
         self._release_waits(moment)
-        self.services.telemetry.count("Sweeps")
+        self.services.finish_sweep()
         self.services.telemetry.flush()
 
     def _finish_releases(self, moment: datetime) -> None:
@@ -133,16 +134,16 @@ class PauseSweep:
                 self.pause_releases.finish(record, moment)
 
     def _measure(self) -> None:
-        """Measure the number of each pause actor's pauses, and the age of the oldest one in seconds; 0 without a pause."""
+        """Measure the number of each pause actor's pauses, and the age of its oldest one in seconds."""
         moment, telemetry = self.services.now(), self.services.telemetry
-        actors = [name for name, actor in self.services.settings.table.actors.items() if actor.kind == "pause"]
-        ages: dict[str, list[float]] = {name: [] for name in actors}
+        actors = {name for name, actor in self.services.settings.table.actors.items() if actor.kind == "pause"}
+        ages = defaultdict[str, list[float]](list)
         for task in self.paused_tasks.paused(moment):
-            if task.actor in ages:
+            if task.actor in actors:
                 ages[task.actor].append((moment - task.since).total_seconds())
         for actor, seconds in ages.items():
             telemetry.measure("PausesOpen", len(seconds), "Count", actor=actor)
-            telemetry.measure("PausedAge", max(seconds, default=0.0), "Seconds", actor=actor)
+            telemetry.measure("PausedAge", max(seconds), "Seconds", actor=actor)
 
     def _release_waits(self, moment: datetime) -> None:
         """Send the envelopes that are due, until the time limit; the rest waits for the next sweep."""
@@ -156,7 +157,8 @@ class PauseSweep:
                 if self.services.environment.monotonic() > ends_at:
                     self.services.telemetry.log.warning("waits are due, and the next sweep sends them", sent=sent)
                     break
-        self.services.telemetry.measure("WaitsLate", late, "Seconds")
+        if late:
+            self.services.telemetry.measure("WaitsLate", late, "Seconds")
 
     def _release_wait(self, task: PausedTask, moment: datetime) -> bool:
         stored = self.store.records([task.task_id], moment, consistent=True).get(task.task_id)

@@ -22,7 +22,7 @@ class _Count:
         """Count the stamps."""
         counts = _stamps(self.services.settings).count()
         self.services.telemetry.measure("StampsCounted", sum(counts.values()), "Count")
-        self.services.telemetry.count("Sweeps")
+        self.services.finish_sweep()
         self.services.telemetry.flush()
 
 

@@ -1,5 +1,7 @@
 """protocol §5.13, §11: the DLQ function reports each dead letter once and removes none."""
 
+from dataclasses import replace
+
 import pytest
 
 from asya.capabilities.dead_letters.aws.letters import KEEP_SECONDS, ReportMarks
@@ -243,3 +245,10 @@ def test_15_a_scan_with_an_error_is_no_finished_sweep(dlq_world: DlqWorld, capsy
     found = metrics(capsys)
     assert metric_values(found, "Sweeps") == []
     assert metric_values(found, "DeadLetters", actor="post") == [1]
+
+
+@pytest.mark.rule("15.Sweeps")
+def test_15_a_sweep_that_nobody_watches_counts_nothing(dlq_world: DlqWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    dlq_world.services = Services(replace(dlq_world.services.settings, heartbeats=False))
+    dlq_world.scan("infer")
+    assert metrics(capsys) == []
