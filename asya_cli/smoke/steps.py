@@ -142,6 +142,9 @@ class Smoke:
 
     def light(self) -> Step:
         """Send an envelope to x-checkpoint, which runs no user code: queue, sidecar, x-sink, S3, reports."""
+        if not self._has_actor(names.CHECKPOINT):
+            reason = f"the mesh has no {names.CHECKPOINT}; write crew: routable: [{names.CHECKPOINT}] in its file, or use --tool"
+            return Step("light", "skipped", 0.0, reason)
         return measured("light", lambda: self._run_light(f"smoke-light-{self.mark}"))
 
     def index(self) -> Step:

@@ -16,8 +16,12 @@ from docs_site.reference.tables import table, with_written
 
 _FILES = Path(__file__).parents[2]
 PAGE = _FILES / "docs" / "how-to" / "going-to-production.md"
-LIGHT = "namespace: one\ncode: {code}\nactors:\n  inspect-dataset: {{handler: flights.inspect_dataset}}\n"
-"""A mesh of one light actor."""
+LIGHT = "light"
+"""The actor of a mesh of one light actor."""
+_LIGHT_FILES = {
+    "mesh.yaml": f"namespace: one\ncode: .\nactors:\n  {LIGHT}: {{handler: handlers.keep}}\n",
+    "handlers.py": "def keep(payload):\n    return payload\n",
+}
 Templates = Mapping[str, Template]
 
 
@@ -54,7 +58,7 @@ def _costs(example: Templates, light: Templates) -> Iterator[str]:
     yield "### Idle"
     yield ""
     lines = model.idle(example)
-    one, actor = model.idle(light), model.idle_actor(light, "inspect-dataset")
+    one, actor = model.idle(light), model.idle_actor(light, LIGHT)
     yield "The example mesh per month, with no envelope at all:"
     yield ""
     rows = [
@@ -99,6 +103,14 @@ def _calls() -> Iterator[str]:
         yield from table((title, *(cell for load in LOADS for cell in (load.name, "$"))), rows)
 
 
+def write_light_mesh(folder: Path) -> Path:
+    """Write a mesh of one light actor, and its code alone; return the path of the mesh file."""
+    folder.mkdir()
+    for name, text in _LIGHT_FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "mesh.yaml"
+
+
 def synthesized(mesh: Path, folder: Path) -> Templates:
     """Return the templates of a mesh."""
     synthesize(mesh, "", folder)
@@ -109,10 +121,8 @@ def main() -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory(prefix="asya-costs-") as name:
         folder = Path(name)
-        light = folder / "mesh.yaml"
-        light.write_text(LIGHT.format(code=_FILES / "functions" / "handlers"), encoding="utf-8")
         example = synthesized(_FILES / "mesh.yaml", folder / "example")
-        one = synthesized(light, folder / "light")
+        one = synthesized(write_light_mesh(folder / "code"), folder / "light")
         text = with_costs(PAGE.read_text(encoding="utf-8"), example, one)
     PAGE.write_text(text, encoding="utf-8")
 

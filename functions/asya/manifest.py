@@ -150,7 +150,7 @@ class ActorFunction:
             receives are always those of the mesh file.
         needs: What its role may do, besides its logs, its queue, and the `access` and `secrets` of the mesh file.
         hears: What the queue takes, and from whom.
-        crew: Actors of this kind that every mesh has. The mesh file may give them settings.
+        crew: Actors of this kind that a mesh has if it names them. The mesh file may give them settings.
         on_demand: Actors of this kind that a mesh gets when it needs them.
     """
 
@@ -230,7 +230,7 @@ def crew_actor(
     *,
     in_chains: Predicate = never,
 ) -> Function:
-    """Declare the function of an actor of the crew. The actor table has the actor unless the mesh file disables it."""
+    """Declare the function of an actor of the crew. The actor table has the actor if the mesh uses it (`protocol §1.crew`)."""
     return Function(
         name=name,
         entry_point=entry_point,

@@ -52,6 +52,11 @@ def with_pauses(mesh: MeshTable, _name: str) -> bool:
     return any(actor.pauses for actor in mesh.actors.values())
 
 
+def with_holders(mesh: MeshTable, _name: str) -> bool:
+    """With pause or wait actors."""
+    return any(actor.kind in ("pause", "wait") for actor in mesh.actors.values())
+
+
 def with_fan_in(mesh: MeshTable, _name: str) -> bool:
     """With fan-in actors."""
     return any(actor.kind == "fan_in" for actor in mesh.actors.values())

@@ -61,12 +61,12 @@ class Registry:
 
     @cached_property
     def crew(self) -> tuple[str, ...]:
-        """The actors of the crew with functions of their own."""
+        """The actors of the crew with functions of their own, whether a mesh has them or not."""
         return tuple(name for name, each in self.functions.items() if each.exists is is_actor)
 
     @cached_property
     def crew_of_kinds(self) -> dict[str, str]:
-        """The other actors that every mesh has, with their kinds."""
+        """The other actors that a mesh has if it names them, with their kinds."""
         return {name: each.kind for each in self.actor_functions.values() for name in each.crew}
 
     @cached_property

@@ -19,9 +19,8 @@ from asya_infra.constructs.crew import (
     allow_schedule,
     crew,
     dead_letter_sweep,
-    fan_in_sweep,
+    held_sweeps,
     pause_actor,
-    pause_sweep,
     result_index_schedule,
 )
 from asya_infra.constructs.gateway.gateway import (
@@ -220,10 +219,7 @@ class FunctionsStack(MeshStack):
                 function.record(ACTOR, records[name])
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
-            system_actor(self, mesh, layer, gateway, names.FAN_IN)
-            fan_in_sweep(self, mesh, layer)
-            pause_actor(self, mesh, layer, gateway, names.PAUSE)
-            pause_sweep(self, mesh, layer)
+            held_sweeps(self, mesh, layer)
             PauseNotifications(self, mesh)
             if mesh.table.tools:
                 PushNotifications(self, mesh, layer, task_changes)
@@ -234,10 +230,10 @@ class FunctionsStack(MeshStack):
                 triggers(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
-            if names.WAIT in mesh.table.actors:
-                system_actor(self, mesh, layer, gateway, names.WAIT)
+            for name in registry.crew_of(mesh.table):
+                if mesh.table.actors[name].kind != "crew":
+                    _add_actor(self, mesh, layer, gateway, name)
             if names.INDEX in mesh.table.actors:
-                heavy_actor(self, mesh, layer, gateway, names.INDEX)
                 result_index_schedule(self, mesh)
 
 

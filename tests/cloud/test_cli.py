@@ -129,8 +129,8 @@ def test_an_impossible_command_fails_with_one_line(
 def test_smoke_sends_a_light_envelope_and_a_job_run(cloud: DeployedCloud) -> None:
     code, output, _ = asya(cloud, "smoke", "--tool", "no-such-tool")
     lines = {line.split()[1]: line for line in output.splitlines()}
-    assert [line.split()[0] for line in lines.values()] == ["ok", "ok", "ok", "failed"], output
-    assert "x-checkpoint → x-sink, s3://" in lines["light"]
+    assert [line.split()[0] for line in lines.values()] == ["ok", "skipped", "ok", "failed"], output
+    assert "the mesh has no x-checkpoint" in lines["light"]
     assert "asya.flights.x-index.00" in lines["index"]
     assert "the mesh 'flights' has no tool 'no-such-tool'" in lines["no-such-tool"]
     assert code == 1

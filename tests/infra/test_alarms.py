@@ -284,7 +284,8 @@ def test_more_than_ten_functions_without_a_queue_have_two_alarms(tmp_path: Path)
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "heavy.py").write_text("def heavy(spark, payload): return payload\n")
     more = (
-        "  h: {spark: {job: heavy.heavy}}\njobs: jobs\ntools: {t: {route: [a]}}\ngateway: {streaming: adapter}\n"
+        "  h: {spark: {job: heavy.heavy}}\n  ask: {kind: pause}\n  gather: {kind: fan_in}\n"
+        "jobs: jobs\ntools: {t: {route: [a]}}\ngateway: {streaming: adapter}\n"
         f"triggers: {{n: {{route: [a], webhook: {{secret: shop/github, signature: github}}}}}}\n{OPS}"
     )
     mesh = light_mesh(tmp_path / "a", more.replace("jobs: jobs", "jobs: ../jobs"))

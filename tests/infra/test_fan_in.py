@@ -12,11 +12,15 @@ from tests.infra.conftest import text
 from tests.infra.test_permissions import resources
 
 
-def test_x_fan_in_is_in_every_mesh(plain: Any) -> None:
-    functions = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function", "functions-0")}
-    assert {"asya-plain-test-x-fan-in", "asya-plain-test-x-fan-in-sweep"} <= functions
-    queues = {queue["QueueName"] for queue in plain.resources("AWS::SQS::Queue", "queues-0")}
-    assert {"asya-plain-test-x-fan-in", "asya-plain-test-x-fan-in-dlq"} <= queues
+@pytest.mark.rule("1.crew.sweeps")
+def test_only_a_mesh_with_fan_in_actors_has_x_fan_in_and_its_sweep(shop: Any, plain: Any) -> None:
+    for mesh, namespace, has_sets in ((shop, "shop", True), (plain, "plain-test", False)):
+        functions = {function["FunctionName"] for function in mesh.resources("AWS::Lambda::Function")}
+        for name in ("x-fan-in", "x-fan-in-sweep"):
+            assert (f"asya-{namespace}-{name}" in functions) is has_sets
+        queues = {queue["QueueName"] for queue in mesh.resources("AWS::SQS::Queue")}
+        for name in ("x-fan-in", "x-fan-in-dlq"):
+            assert (f"asya-{namespace}-{name}" in queues) is has_sets
 
 
 def test_the_table_of_sets_has_an_index_of_open_sets(shop: Any) -> None:
@@ -55,7 +59,9 @@ def table_of(folder: Path, content: str) -> MeshTable:
 def test_the_mesh_file_overrides_the_defaults_of_x_fan_in(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    plain = table_of(tmp_path / "a", "namespace: shop\nactors: {d: {handler: shop.one}}\n")
+    plain = table_of(
+        tmp_path / "a", "namespace: shop\nactors: {d: {handler: shop.one}}\ncrew: {routable: [x-fan-in]}\n"
+    )
     assert plain.actors["x-fan-in"].kind == "fan_in"
     assert plain.actors["x-fan-in"].fan_in == FanIn(timeout=None, on_failure="fail", quorum=None, ttl=7 * 86400.0)
     assert plain.actors["x-fan-in"].can_send_to is None

@@ -16,7 +16,7 @@ from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.options import Options
 from asya_infra.preflight.checks import LAMBDA_CONCURRENCY, SPARK_VCPU
-from docs_site.reference.costs import LIGHT, with_costs
+from docs_site.reference.costs import with_costs, write_light_mesh
 from tests.infra.conftest import SynthesizedMesh, synthesize
 from tests.paths import PROJECT
 
@@ -41,8 +41,7 @@ def test_the_resources_of_an_actor(example: SynthesizedMesh, kind: str, actor: s
 
 
 def test_the_sizes_and_costs_are_those_of_the_templates(example: SynthesizedMesh, tmp_path: Path) -> None:
-    (tmp_path / "mesh.yaml").write_text(LIGHT.format(code=PROJECT / "functions" / "handlers"))
-    light = synthesize(tmp_path / "out", mesh=str(tmp_path / "mesh.yaml"))
+    light = synthesize(tmp_path / "out", mesh=str(write_light_mesh(tmp_path / "code")))
     example_templates, light_templates = (read_assembly(each.folder).templates for each in (example, light))
     # The fixture names an existing application.
     spark = {"Resources": {kind: {"Type": f"AWS::{kind}"} for kind in ("EMRServerless::Application", "SSM::Parameter")}}

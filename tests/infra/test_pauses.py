@@ -23,11 +23,22 @@ from tests.infra.test_permissions import resources, statements
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 
 
-def test_x_pause_and_x_resume_are_in_every_mesh(plain: Any) -> None:
-    functions = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function", "functions-0")}
-    assert {f"asya-plain-test-{name}" for name in ("x-pause", "x-resume", "x-pause-sweep")} <= functions
-    queues = {queue["QueueName"] for queue in plain.resources("AWS::SQS::Queue", "queues-0")}
-    assert {f"asya-plain-test-{name}" for name in ("x-pause", "x-pause-dlq", "x-resume", "x-resume-dlq")} <= queues
+_HOLDING = ("x-pause", "x-resume", "x-pause-sweep")
+
+
+@pytest.mark.rule("1.crew.sweeps")
+def test_only_a_mesh_that_pauses_or_waits_has_their_functions(shop: Any, plain: Any, private_local: Any) -> None:
+    # One names x-pause, one has a pause actor of its own, and one holds no envelope.
+    for mesh, namespace, expected in (
+        (shop, "shop", {"x-pause", "x-resume", "x-pause-sweep"}),
+        (plain, "plain-test", {"x-resume", "x-pause-sweep"}),
+        (private_local, "light", set()),
+    ):
+        functions = {each["FunctionName"] for each in mesh.resources("AWS::Lambda::Function")}
+        queues = {each["QueueName"] for each in mesh.resources("AWS::SQS::Queue")}
+        prefix = f"asya-{namespace}-"
+        assert {name for name in _HOLDING if f"{prefix}{name}" in functions} == expected
+        assert {name for name in _HOLDING if f"{prefix}{name}-dlq" in queues} == expected - {"x-pause-sweep"}
 
 
 def test_the_tasks_table_has_an_index_of_waiting_tasks(shop: Any) -> None:
@@ -205,7 +216,6 @@ def test_the_settings_are_in_the_table(tmp_path: Path) -> None:
         name="a", type="number", payload_key="/x", required=False, default=1, options=(1, 2), prompt="How many"
     )
     assert table.actors["ask"].pause == Pause(prompt="Sure", fields=(field,))
-    assert table.actors["x-pause"].pause == Pause()
 
 
 @pytest.mark.parametrize(
@@ -254,7 +264,7 @@ def test_pause_actors_with_links_and_the_api_sign_tokens(plain: Any) -> None:
     def signs(name: str) -> bool:
         return bool(resources(plain, name, "kms:GenerateMac", "plain-test"))
 
-    assert {name for name in ("sign-off", "x-pause", "score", "x-gateway-api", "embargo") if signs(name)} == {
+    assert {name for name in ("sign-off", "x-resume", "score", "x-gateway-api", "embargo") if signs(name)} == {
         "sign-off",
         "x-gateway-api",
     }

@@ -134,9 +134,9 @@ def test_only_the_crew_reports_ends(shop: Any, plain: Any, example: Any) -> None
         (
             plain,
             "plain-test",
-            {"x-sink", "x-sump", "x-fan-in", "x-pause", "x-dlq", "cool-down", "embargo", "x-wait", "sign-off"},
+            {"x-sink", "x-sump", "x-dlq", "cool-down", "embargo", "x-wait", "sign-off"},
         ),
-        (example, "flights", {"x-sink", "x-sump", "x-fan-in", "x-pause", "approve-report", "x-dlq"}),
+        (example, "flights", {"x-sink", "x-sump", "x-fan-in", "approve-report", "x-dlq"}),
     ):
         arn = f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-{namespace}-x-ends"
         may_send = {

@@ -16,6 +16,7 @@ BASE: dict[str, Any] = {
     },
     "operators": ["arn:aws:iam::*:role/*", "arn:aws:iam::*:user/*"],
     "storage": {"removal": "delete"},
+    "crew": {"routable": ["x-checkpoint"]},
 }
 """What each of the meshes has."""
 

@@ -71,7 +71,8 @@ def check_target(mesh: MeshTable, actor: str) -> str:
         raise TargetError(str(error)) from None
     if not names.is_routable(actor):
         raise TargetError(f"actor {actor!r} is reserved and cannot be in a route")
-    raise TargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}")
+    advice = f"; write in the mesh file under crew: routable: [{actor}]" if actor in names.ROUTABLE_CREW else ""
+    raise TargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}{advice}")
 
 
 _WITHOUT_EDGES = frozenset({"crew", "fan_in"})

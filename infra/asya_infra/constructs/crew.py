@@ -1,4 +1,4 @@
-"""The crew: the actors and the sweeps that every mesh has (`protocol §9`, `§11`).
+"""The crew of a mesh: its actors and sweeps (`protocol §9`, `§11`).
 
 Beside them stand the notifications of paused tasks and the nightly schedule of the index of results.
 """
@@ -39,7 +39,7 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
     code = mesh.table_code()
     for name in registry.of(mesh.table).crew:
         section = mesh.file.crew.of(name)
-        if not section.enabled:
+        if name not in mesh.table.actors or not section.enabled:
             continue
         settings = declared(
             mesh,
@@ -66,10 +66,16 @@ def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion
     add_sweep(Construct(scope, "DeadLetterWatch"), mesh, layer, settings)
 
 
-def fan_in_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-    """Add the function that finds sets past their timeout and counts open sets."""
-    settings = declared(mesh, names.FAN_IN_SWEEP, code=mesh.table_code())
-    add_sweep(Construct(scope, "FanInSweep"), mesh, layer, settings)
+# The ids of their constructs, from which CloudFormation knows them.
+_HELD_SWEEPS = {names.FAN_IN_SWEEP: "FanInSweep", names.PAUSE_SWEEP: "PauseSweep"}
+
+
+def held_sweeps(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the sweeps of sets and of held envelopes, if the mesh has actors that make any."""
+    sweeps = registry.sweeps_of(mesh.table)
+    for name, construct_id in _HELD_SWEEPS.items():
+        if name in sweeps:
+            add_sweep(Construct(scope, construct_id), mesh, layer, declared(mesh, name, code=mesh.table_code()))
 
 
 def pause_actor(
@@ -80,12 +86,6 @@ def pause_actor(
     has_callbacks = pause is not None and pause.callback
     environment = {"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {}
     return system_actor(scope, mesh, layer, gateway, name, environment=environment)
-
-
-def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-    """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
-    settings = declared(mesh, names.PAUSE_SWEEP, code=mesh.table_code())
-    add_sweep(Construct(scope, "PauseSweep"), mesh, layer, settings)
 
 
 class PauseNotifications(Construct):

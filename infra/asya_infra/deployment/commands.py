@@ -20,6 +20,7 @@ from asya_infra.deployment.applications import (
 from asya_infra.deployment.contract_changes import Locate, by_key, contract_changes, summary
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption
+from asya_infra.deployment.held_work import check_held_work
 from asya_infra.deployment.protection import (
     protect_tables,
     protected_stacks,
@@ -70,10 +71,13 @@ class Deployment:
             DeploymentError: the deployment is refused or failed.
         """
         self._check_account()
-        problems = check_removed_queues(self.session, self.assembly, dropped=self.dropped)
+        deployed = self._deployed_templates()
+        problems = [
+            *check_removed_queues(self.session, self.assembly, dropped=self.dropped),
+            *check_held_work(self.session, deployed, self.assembly, dropped=self.dropped),
+        ]
         if problems:
             raise DeploymentError("\n".join(map(str, problems)))
-        deployed = self._deployed_templates()
         self._check_contracts(deployed)
         unprotect_failed_stacks(self.session, self.assembly.templates)
         with self._deletable_queues():

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
-from pydantic import JsonValue, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import AfterValidator, JsonValue, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from asya.api_call import Group
@@ -104,11 +104,24 @@ class CrewActorSection(Struct, frozen=True, kw_only=True):
     provisioned: Annotated[int, Meta(ge=0)] = 0
 
 
+def _check_routable(name: str) -> str:
+    if name not in names.ROUTABLE_CREW:
+        raise ValueError(f"should be one of {', '.join(sorted(names.ROUTABLE_CREW))}; got {name!r}")
+    return name
+
+
+RoutableCrew = Annotated[
+    str, AfterValidator(_check_routable), WithJsonSchema({"type": "string", "enum": sorted(names.ROUTABLE_CREW)})
+]
+
+
 class CrewSection(Struct, frozen=True, kw_only=True):
-    """The deployment of the end actors."""
+    """The deployment of the end actors, and the other actors of the crew that the mesh needs."""
 
     sink: CrewActorSection = field(default=CrewActorSection(), name="x-sink")
     sump: CrewActorSection = field(default=CrewActorSection(), name="x-sump")
+    routable: tuple[RoutableCrew, ...] = ()
+    """The actors of the crew that only the routes of senders name. Those that this file or its code names are there anyway."""
 
     def of(self, name: str) -> CrewActorSection:
         """Return the settings of a crew actor; the defaults for all but x-sink and x-sump."""

@@ -18,6 +18,7 @@ from asya.protocol.triggers import Trigger
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection, SparkSection, WorkerSection
+from asya_infra.mesh_file.crew import crew_of
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
@@ -103,21 +104,22 @@ _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("
 
 
 def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> table.MeshTable:
-    """Return the actor table of a mesh, including the crew.
+    """Return the actor table of a mesh, including its crew.
 
     Args:
         existing_application: the id of an existing Spark application, which overrides the mesh file.
     """
     mesh = loaded.mesh
+    used = crew_of(loaded)
     crew = (
-        *registry.PRODUCT.crew_of_kinds,
+        *(name for name in registry.PRODUCT.crew_of_kinds if name in used),
         *([names.INDEX] if compacts_index(mesh) else []),
         *([names.WAIT] if _holds_retries(mesh) else []),
     )
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     made = table.MeshTable(
         namespace=loaded.namespace,
-        actors={**actors, **{name: _crew_actor(name) for name in registry.PRODUCT.crew}},
+        actors={**actors, **{name: _crew_actor(name) for name in registry.PRODUCT.crew if name in used}},
         tools={
             name: table.Tool(
                 **{**shared_fields(table.ToolOptions, tool), "route": tool.route or (name,)},

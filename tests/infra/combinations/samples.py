@@ -173,6 +173,7 @@ SAMPLES: dict[tuple[str, ...], tuple[Any, ...]] = {
     ),
     ("permissions_boundary",): ("team/boundary", f"arn:aws:iam::{_ACCOUNT}:policy/boundary"),
     ("bootstrap_qualifier",): ("team",),
+    ("crew", "routable"): (["x-checkpoint", "x-fan-in", "x-pause"], ["x-resume"]),
     ("shards",): (1, 8),
     ("stages",): ({"test": {"max_hops": 50}},),
 }

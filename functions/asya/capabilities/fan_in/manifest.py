@@ -4,6 +4,7 @@ from asya.capabilities.fan_in import statements
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import CREW, Graph, Metric, Of, lines
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, writes
+from asya.predicates import with_fan_in
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
@@ -44,6 +45,7 @@ FUNCTIONS = (
             minutes=5, rule="fan-in-sweep", checks="the open sets of slices", without="overdue sets may stay open"
         ),
         timeout=CREW_TIMEOUT,
+        exists=with_fan_in,
         # It reads the open sets and sends checks to their fan-in actors.
         needs=(sends(Group.FAN_IN), Items(table="fan-in", calls=("Query",), indexes=(OPEN_INDEX,))),
     ),

@@ -7,7 +7,7 @@ from asya.capabilities.pauses.limits import longest_wait
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
 from asya.monitoring import CREW, KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
-from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
+from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes, with_holders
 from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX, WAITS_PREFIX
 from asya.protocol.mesh_table import MeshTable
@@ -95,9 +95,10 @@ FUNCTIONS = (
             without="an unfinished resume is not repeated, and what waits for a time stays",
         ),
         timeout=CREW_TIMEOUT,
+        exists=with_holders,
         # It finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited. An earlier
         # deployment may have held envelopes for actors that no longer wait, or are gone. So it may send to every actor, and read
-        # what waited, also in a mesh without waits.
+        # what waited, also in a mesh that only pauses.
         needs=(
             Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,)),
             Items(table="tasks", calls=("BatchGetItem", "PutItem", "Query")),

@@ -11,6 +11,7 @@ from asya.testing.services.roles import role_id
 
 MESH = """
 namespace: bank
+crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 actors:
   intake: {handler: bank.intake, can_send_to: [approve, nap, later, gather]}

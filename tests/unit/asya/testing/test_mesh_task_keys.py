@@ -18,6 +18,7 @@ from asya.testing.services.roles import role_id
 
 MESH = """
 namespace: bank
+crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 actors:
   work: {handler: bank.work, can_send_to: [approve, nap]}

@@ -10,6 +10,7 @@ from tests.doubles.envelopes import message
 
 MESH = """
 namespace: shop
+crew: {routable: [x-checkpoint, x-pause]}
 code: handlers
 stages:
   staging: {}
@@ -51,6 +52,10 @@ FORBIDDEN = "actor 'a' may not send to 'c'; to allow it, write in the mesh file 
         (["b", "a", "c"], [FORBIDDEN]),
         (["c", "nowhere", "a", "c"], ["actor 'nowhere' is not in the mesh 'shop'", FORBIDDEN]),
         (["nowhere"], []),
+        (
+            ["a", "x-fan-in"],
+            ["actor 'x-fan-in' is not in the mesh 'shop'; write in the mesh file under crew: routable: [x-fan-in]"],
+        ),
         (["a", "x-sink"], ["actor 'x-sink' is reserved and cannot be in a route"]),
     ],
 )

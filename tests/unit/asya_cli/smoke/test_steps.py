@@ -99,6 +99,11 @@ def test_the_light_envelope_passes_no_user_code() -> None:
     assert (envelope.id, envelope.route.curr, envelope.route.next) == ("smoke-light-0123", "x-checkpoint", ())
 
 
+def test_a_mesh_without_x_checkpoint_is_told_how_to_have_it() -> None:
+    step = smoke(MemoryMesh(queues=("x-index",))).light()
+    assert (step.state, "crew: routable: [x-checkpoint]" in step.detail) == ("skipped", True)
+
+
 def test_a_result_that_is_missing_in_s3_is_a_failure() -> None:
     step = smoke(MemoryMesh(stored_object=None)).light()
     assert step.state == "failed"

@@ -32,6 +32,8 @@ ACCEPT = "If the change is intended: python -m tests.unit.asya_infra.costs.measu
 ACTORS = ("one", "two", "three")
 TASKS = 100
 _HOPS_MORE = len(ACTORS) - 1
+_ALL_SWEEPS = "namespace: shop\ncode: handlers\njobs: handlers\ncrew: {routable: [x-checkpoint, x-fan-in, x-pause]}\n"
+"""The beginning of a mesh that has every sweep."""
 _MESH = """namespace: shop
 code: handlers
 actors:
@@ -148,7 +150,7 @@ def _release(mesh: Mesh, queue: str) -> None:
 def _sweeps(light: int, heavy: int) -> dict[str, Counter[str]]:
     actors = [*(_LIGHT.format(number) for number in range(light)), *(_HEAVY.format(number) for number in range(heavy))]
     found = {}
-    with _mesh("namespace: shop\ncode: handlers\njobs: handlers\nactors:\n" + "".join(actors)) as mesh:
+    with _mesh(_ALL_SWEEPS + "actors:\n" + "".join(actors)) as mesh:
         for name in registry.sweeps_of(mesh.cloud.table):
             # The first sweep of a mesh looks back further than all others.
             for meter in (CallMeter(), CallMeter()):

@@ -6,7 +6,6 @@ import pytest
 
 from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
-from asya.protocol.pause import Pause
 from asya_infra.mesh_file import load_mesh, to_table
 from tests.unit.asya_infra.mesh_file import loading
 
@@ -33,10 +32,6 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
             ),
             "x-sink": table.Actor(kind="crew", max_receives=50),
             "x-sump": table.Actor(kind="crew", max_receives=50),
-            "x-checkpoint": table.Actor(kind="crew"),
-            "x-resume": table.Actor(kind="crew"),
-            "x-pause": table.Actor(kind="pause", pause=Pause()),
-            "x-fan-in": table.Actor(kind="fan_in", fan_in=table.FanIn()),
             "x-index": mesh.actors["x-index"],  # tests/infra/test_result_index.py
         },
         sink=table.Sink(index=True),
