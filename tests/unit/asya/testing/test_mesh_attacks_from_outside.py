@@ -28,6 +28,7 @@ from asya.testing.services.functions import ACCOUNT
 
 MESH = """
 namespace: bank
+crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 operators: ["arn:aws:iam::*:user/test"]
 gateway: {starts: [work]}

@@ -25,6 +25,7 @@ from asya_infra.addresses import Addresses
 
 MESH = """
 namespace: bank
+crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 actors:
   work: {handler: bank.work, can_send_to: [approve, nap]}

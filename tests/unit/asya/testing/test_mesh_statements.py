@@ -27,6 +27,7 @@ from tests.paths import PROJECT
 
 MESH = """
 namespace: bank
+crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 actors:
   intake:
