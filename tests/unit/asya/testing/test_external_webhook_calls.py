@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from asya.protocol.mesh_table import BODY_LIMIT
 from asya.testing import Mesh, RefusedError, TestKitError
 
 TRIGGERS = """
@@ -141,7 +142,7 @@ def test_16_the_mesh_file_names_the_id(mesh: Mesh) -> None:
 
 
 @pytest.mark.rule("16.webhooks.large")
-@pytest.mark.parametrize("size", [256 * 1024 + 1, 1024 * 1024, 4 * 1024 * 1024 - 100])
+@pytest.mark.parametrize("size", [256 * 1024 + 1, 1024 * 1024, BODY_LIMIT - 100])
 def test_16_a_large_push_reaches_its_handler_whole(mesh: Mesh, size: int) -> None:
     body = {"ref": "refs/heads/main", "commits": "x" * (size - 50)}
     assert mesh.webhook("pushed", body, event="push").result == {"what": "push", "push": body}
