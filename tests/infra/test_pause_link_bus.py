@@ -14,6 +14,7 @@ actors:
   greet: {handler: greetings.greet}
   ask: {kind: pause, pause: {notify: [a@example.org]}}
   sign-off: {kind: pause, pause: {callback: true, notify: [a@example.org, b@example.org]}}
+crew: {routable: [x-pause]}
 operators: ["arn:aws:iam::*:role/Admin"]
 """
 BUS = "arn:<Partition>:events:<Region>:<AccountId>:event-bus/asya-shop-links"
