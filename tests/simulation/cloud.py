@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from random import Random
 from typing import Any
 from unittest import mock
@@ -11,11 +11,13 @@ from unittest import mock
 from msgspec import structs
 
 from asya import registry
-from asya.function.aws import claim_check, clients
+from asya.function.aws import clients
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.settings import Settings
+from asya.function.lambdas import function
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.protocol import names
+from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.queries import new_tables
@@ -50,7 +52,10 @@ from tests.simulation.state_reads import StateReads
 CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
-_SMALL_CLAIM_CHECK = partial(ClaimCheck, limit=OFFLOAD_FROM)
+
+
+def _small_inbox(own: function.Function) -> ClaimCheck:
+    return ClaimCheck(clients.s3(), own.settings.bucket, limit=OFFLOAD_FROM, prefix=INBOX_PREFIX)
 
 
 @dataclass
@@ -101,7 +106,7 @@ class Cloud:
             mock.patch.object(clients, "s3", self._s3),
             mock.patch.object(clients, "dynamodb", lambda: self._dynamodb(DynamoClient)),
             mock.patch.object(clients, "dynamodb_without_waiting", lambda: self._dynamodb(StateReads)),
-            mock.patch.object(claim_check, "ClaimCheck", _SMALL_CLAIM_CHECK),
+            mock.patch.object(function.Function, "inbox", property(_small_inbox)),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(clients, "events", self._events),
