@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 REASONS: dict[str, tuple[str, ...]] = {
     "They know the role of each function. A deployment lists them; tests/cloud reads the list.": (
         "*: dynamodb:* sink ROLE#[*]",
+        "x-roles: dynamodb:* sink KEY#*",
     ),
     "They give each webhook its key; see capabilities/triggers/aws.": (
         "x-hooks: secretsmanager:GetSecretValue the keys of webhooks",
@@ -103,7 +104,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "x-sump: sqs:SendMessage x-sump",
     ),
     "A later generation removes an end of an earlier one; see ends/lambdas/test_sump_claims.py.": (
-        "x-sump: s3:DeleteObject results/canceled/[*]",
+        "x-sump: s3:*Object results/canceled/[*]",
         "x-sump: s3:DeleteObject results/sump/[*]",
         "x-sump: s3:DeleteObject results/{failed}[*]",
         "x-sump: s3:DeleteObject results/{succeeded}[*]",

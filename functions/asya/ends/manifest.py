@@ -28,6 +28,7 @@ from asya.sidecar.needs import (
     ADMITS,
     CHECKS_KEYS,
     CLAIMS,
+    CREW_SIDECAR,
     ENDS,
     ENTERS_TASKS,
     NOTES_LETTERS,
@@ -35,7 +36,6 @@ from asya.sidecar.needs import (
     READS_CLAIMS,
     READS_OWN_PAYLOADS,
     REPORTER,
-    SIDECAR,
 )
 from asya.stores import Prefix, Table
 
@@ -111,7 +111,7 @@ FUNCTIONS = (
         hears=statements.CHECKPOINT,
         # It stores a copy of each envelope and sends the envelope along its route (`protocol §11`).
         needs=(
-            *SIDECAR,
+            *CREW_SIDECAR,
             CHECKS_KEYS,
             sends(Group.TARGETS),
             Payloads(),

@@ -24,7 +24,7 @@ from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX, 
 from asya.protocol.keys import DATA_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import OWNER_PREFIX
-from asya.sidecar.needs import CHECKS_KEYS, COUNTS_STARTS, GIVES_KEYS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
+from asya.sidecar.needs import CHECKS_KEYS, COUNTS_STARTS, CREW_SIDECAR, GIVES_KEYS, READS_ROLES, READS_STATES, REPORTS
 from asya.stores import Prefix, Table
 
 _TIMEOUT = 120
@@ -51,7 +51,7 @@ FUNCTIONS = (
         hears=statements.ENQUEUE,
         # It makes envelopes pending. User code runs in the job, with the job's role.
         needs=(
-            *SIDECAR,
+            *CREW_SIDECAR,
             CHECKS_KEYS,
             sends(OWN, names.SINK, names.SUMP, names.DISPATCH),
             Payloads(to=(OWN, names.SINK, names.SUMP)),

@@ -83,7 +83,9 @@ BUFFERS_FRAMES = (
 )
 """The buffered frames of an actor's own hops."""
 
-REPORTER = (REPORTS, *ADMITS, ENTERS_TASKS, NOTES_LETTERS)
+REPORTER = (REPORTS, *ADMITS, NOTES_LETTERS)
 """A function that takes envelopes from its queue and reports on them."""
-SIDECAR = (*REPORTER, *READS_OWN_PAYLOADS, READS_STATES)
+CREW_SIDECAR = (*REPORTER, *READS_OWN_PAYLOADS, READS_STATES)
 """A function that also reads payloads, and asks for the states of tasks."""
+SIDECAR = (*CREW_SIDECAR, ENTERS_TASKS)
+"""Such a function with code of users."""

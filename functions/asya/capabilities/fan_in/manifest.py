@@ -8,7 +8,7 @@ from asya.predicates import with_fan_in
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
-from asya.sidecar.needs import BUFFERS_FRAMES, CHECKS_KEYS, CLAIMS, ENDS, SIDECAR
+from asya.sidecar.needs import BUFFERS_FRAMES, CHECKS_KEYS, CLAIMS, CREW_SIDECAR, ENDS
 from asya.stores import Index, Prefix, Table
 
 FUNCTIONS = (
@@ -22,7 +22,7 @@ FUNCTIONS = (
         hears=statements.FAN_IN,
         # It stores slices, claims their ends, and sends the merged envelope along the origin's route.
         needs=(
-            *SIDECAR,
+            *CREW_SIDECAR,
             CHECKS_KEYS,
             ENDS,
             sends(Group.TARGETS),

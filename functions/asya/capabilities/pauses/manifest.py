@@ -12,7 +12,7 @@ from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX, WAITS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import WAITING_INDEX
-from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, ENDS, GIVES_KEYS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, CREW_SIDECAR, ENDS, GIVES_KEYS, READS_OWN_PAYLOADS, REPORTER
 from asya.stores import Prefix
 
 _ITSELF = (OWN, names.SINK, names.SUMP)
@@ -30,7 +30,7 @@ FUNCTIONS = (
         # It stores envelopes, notes pauses beside the claims on ends, and publishes events. It sends only to the end actors and
         # to itself.
         needs=(
-            *SIDECAR,
+            *CREW_SIDECAR,
             CHECKS_KEYS,
             ENDS,
             sends(*_ITSELF),
@@ -56,7 +56,7 @@ FUNCTIONS = (
         # It holds envelopes, and sends them along their routes when they are due. If its wait stops the deadline, it pauses tasks
         # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
         needs=(
-            *SIDECAR,
+            *CREW_SIDECAR,
             CHECKS_KEYS,
             ENDS,
             sends(*_HELD, when=holds_retries),
