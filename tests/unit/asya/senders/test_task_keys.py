@@ -79,7 +79,7 @@ def test_a_slice_keeps_its_place_and_opens_sets_of_its_own(header: dict[str, Any
 )
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_a_slice_takes_the_place_of_no_other(change: dict[str, Any], *, is_nested: bool) -> None:
-    """Whoever holds one slice of a set would else give the others, or tell how many there are."""
+    """Otherwise the holder of one slice could give the others, or state how many there are."""
     header = GIVEN | change
     with pytest.raises(WrongKeyError, match=r"is not 'own'"):
         check_places(slice_with(OWN_SET | {"outer": header} if is_nested else header), own_place(slice_with(GIVEN)))

@@ -115,7 +115,7 @@ def sums(bank: Mesh) -> Run:
 
 
 def first_slice(bank: Mesh, run: Run) -> Envelope:
-    """Slice 1 of a set, of which nothing else is held."""
+    """Slice 1 of a set. The sender holds no other slice."""
     sent = (bank.sent(child)[-1] for child in bank.children_of(run.id))
     return next(each for each in sent if headers_of(each)["x-asya-fan-in"]["slice_index"] == 1)
 
