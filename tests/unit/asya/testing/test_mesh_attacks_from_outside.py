@@ -1,7 +1,6 @@
-"""Somebody who may send to the queue of one light actor, and call the gateway as a caller, tries to reach what is of others.
+"""A caller of the gateway, who may also send to the queue of one light actor, attacks the tasks of others.
 
-Each row is one attempt. All of them run beside tasks of Alice, of which nothing changes (`docs/security.md`, callers and queue
-senders).
+Each row is one attempt. Alice's tasks run beside it and must not change (`docs/security.md`, callers and queue senders).
 """
 
 import base64
@@ -291,7 +290,7 @@ def as_a_large_envelope(_: Bank) -> Iterator[str]:
 
 
 def as_an_odd_id(_: Bank) -> Iterator[str]:
-    """An id that is no name, no file, no part of an address, and no line of a log or a terminal."""
+    """An id is hostile as a name, as a file, as a part of an address, and as a line of a log or a terminal."""
     odd = (
         "..",
         ".",
@@ -546,7 +545,7 @@ def test_a_call_is_refused(bank: Bank, before: dict[str, Any], name: str) -> Non
 
 @pytest.mark.rule("13.list", "13.list.cursor")
 def test_a_cursor_that_names_a_task_of_others_shows_none(bank: Bank) -> None:
-    """Whoever can compute a hash can make a cursor."""
+    """The checksum of a cursor has no key, so a caller can forge one."""
     bank.put(message("eve-1"))
     bank.put(message("eve-2"))
     bank.mesh.cloud.run_until_idle()
