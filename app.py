@@ -9,6 +9,7 @@ use_packaged_node()  # before the CDK is imported
 
 from aws_cdk import App  # noqa: E402
 
+from asya_infra.assembly import Findings  # noqa: E402
 from asya_infra.build.folder import CacheError  # noqa: E402
 from asya_infra.build.packages import PackagesError  # noqa: E402
 from asya_infra.limits.gate import LimitError, check_mesh  # noqa: E402
@@ -25,8 +26,10 @@ def main() -> None:
         mesh = add_mesh(app, Path(__file__).parent)
         for note in notes(mesh.loaded):
             print(f"note: {note}", file=sys.stderr)
-        for quota in check_mesh(mesh, Path(app.synth().directory)):
-            print(f"beyond the default quota of an account: {quota}", file=sys.stderr)
+        folder = Path(app.synth().directory)
+        quotas = tuple(f"beyond the default quota of an account: {quota}" for quota in check_mesh(mesh, folder))
+        print("".join(f"{line}\n" for line in quotas), end="", file=sys.stderr)
+        Findings(quotas, unread=mesh.loaded.notes).write(folder)
     except (MeshFileError, OptionError, PackagesError, LimitError, CacheError) as error:
         sys.exit(str(error))
 

@@ -37,7 +37,7 @@ def cost(
     from asya_infra.costs.view import costs_of
 
     choice = Choice(mesh, stage, tuple(context or ()), output, None, None)
-    choice.synthesized()
+    choice.synthesize()
     assembly = read_assembly(choice.folder)
     write_view(costs_of(assembly.namespace, assembly.templates, only_idle=idle), _show, as_json=as_json)
 

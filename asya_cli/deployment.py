@@ -10,17 +10,17 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli import clock
 from asya_cli.doctor import session_in
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.mesh_file.loading import check_exists
+from asya_cli.mesh_file.loading import check_exists, load_with_types
 from asya_cli.options import DEFAULT_MESH, MeshFile, Stage
 from asya_cli.output.text import echo
-from asya_infra.product.app import CdkApp, cdk_app, cdk_tool, node_path
+from asya_infra.product.app import cdk_tool, node_path
 from asya_infra.product.environments import EnvironmentsError
 from asya_infra.product.places import FILES
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from asya_infra.deployment.commands import Deployment
     from asya_infra.mesh_file.source import Location
 
-_OF_THE_TOOL = ("Supply a stack id", "Successfully synthesized")
-"""What the tool says of its own options, which nobody has typed."""
 _CREDENTIALS = "Check your AWS credentials, --profile and --region."
 
 
@@ -43,14 +41,12 @@ class Cdk:
 
     Attributes:
         tool: the program.
-        app: the app that makes the templates.
         path: PATH with its Node.js first.
         profile: the profile of the AWS configuration; None for that of the environment.
         region: the region; None for that of the profile or the environment.
     """
 
     tool: Path
-    app: CdkApp
     path: str
     profile: str | None = None
     region: str | None = None
@@ -63,44 +59,20 @@ class Cdk:
             CommandError: It is missing, or cannot be installed.
         """
         try:
-            return cls(cdk_tool(), cdk_app(), node_path(), profile, region)
+            return cls(cdk_tool(), node_path(), profile, region)
         except EnvironmentsError as error:
             raise CommandError("the CDK is missing, which deploys a mesh", str(error)) from error
 
     def run(self, arguments: Sequence[str]) -> int:
         """Run the tool at the user's terminal, and return its exit code."""
-        return self._process(arguments).returncode
-
-    def _process(self, arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
         profile = ["--profile", self.profile] if self.profile else []
         region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region} if self.region else {}
         return subprocess.run(
             [str(self.tool), *arguments, *profile, "--no-notices"],
             check=False,
-            cwd=FILES,  # where `cdk.json` is, with the context of every synthesis
-            env={**os.environ, **self.app.variables, **region, "PATH": self.path},
-            text=True,
-            **options,
-        )
-
-    def synthesize(self, folder: Path, context: Sequence[str]) -> None:
-        """Write the templates and assets of a mesh.
-
-        Args:
-            folder: where they are written.
-            context: the options of the mesh, such as `stage=prod`.
-
-        Raises:
-            CommandError: The mesh file is invalid, or AWS would refuse the mesh; the tool has printed why.
-        """
-        options = [word for pair in context for word in ("--context", pair)]
-        arguments = ["synth", "--quiet", "--app", self.app.command_line, "--output", str(folder), *options]
-        ended = self._process(arguments, capture_output=True)
-        for line in ended.stderr.splitlines():
-            if line.strip() and not line.startswith(_OF_THE_TOOL):
-                echo(line, err=True)
-        if ended.returncode:
-            raise CommandError("the stacks of the mesh cannot be made; what is wrong is above")
+            cwd=FILES,  # where `cdk.json` is
+            env={**os.environ, **region, "PATH": self.path},
+        ).returncode
 
 
 @dataclass(frozen=True)
@@ -128,17 +100,20 @@ class Choice:
         """The absolute path of the output."""
         return self.output.resolve()
 
-    def synthesized(self) -> Cdk:
-        """Write the templates, and return the tool that deploys them.
+    def synthesize(self) -> None:
+        """Write the templates and assets, and print notes and exceeded quotas.
 
         Raises:
             CommandError: The mesh file is missing or invalid, or AWS would refuse the mesh.
         """
-        check_exists(self.mesh)
-        cdk = Cdk.find(self.profile, self.region)
-        stage = (f"stage={self.stage}",) if self.stage else ()
-        cdk.synthesize(self.folder, (f"mesh={self.mesh.resolve()}", *stage, *self.context))
-        return cdk
+        from asya_cli.synthesis import synthesize
+        from asya_infra.notes import notes
+
+        loaded = load_with_types(self.mesh, self.stage)
+        synthesized = synthesize(loaded, self.stage, self.context)
+        for line in (*(f"note: {note}" for note in notes(loaded)), *synthesized.findings.quotas):
+            echo(line, err=True)
+        synthesized.copy_to(self.folder)
 
     def run(self, arguments: Sequence[str]) -> None:
         """Run the CDK's own tool on the synthesized mesh.
@@ -146,7 +121,9 @@ class Choice:
         Raises:
             CommandError: The tool fails; its output is printed.
         """
-        if code := self.synthesized().run([*arguments, "--app", str(self.folder)]):
+        cdk = Cdk.find(self.profile, self.region)
+        self.synthesize()
+        if code := cdk.run([*arguments, "--app", str(self.folder)]):
             raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
 
     def tell_costs(self) -> None:
@@ -207,7 +184,8 @@ class Choice:
         from asya_infra.deployment.commands import Deployment, DeploymentError
 
         self.check_credentials()
-        cdk = self.synthesized()
+        cdk = Cdk.find(self.profile, self.region)
+        self.synthesize()
         is_terminal = sys.stdin.isatty()
         if not is_terminal and not yes:
             _tell("no terminal, so nothing is asked")

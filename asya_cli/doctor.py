@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.mesh_file.loading import check_exists
+from asya_cli.mesh_file.loading import load_with_types
 from asya_cli.options import DEFAULT_MESH, JsonLines, MeshFile, Profile
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.synthesis import synthesize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from asya_infra.preflight.checks import Finding
 
 _DEFAULT_REGION = "us-east-1"  # that of `cdk` without a region
@@ -50,8 +46,7 @@ def doctor(
 
     What you may not read is a warning. Exit code 1 if there is a problem.
     """
-    with _assembly(synthesized, mesh, stage) as folder:
-        findings = _examine(folder, region, profile)
+    findings = _examine(_assembly(synthesized, mesh, stage), region, profile)
     for finding in findings:
         if as_json:
             write_json_line(finding)
@@ -105,13 +100,6 @@ def session_in(region: str | None, profile: str | None = None) -> Any:
         raise CommandError(f"cannot use the AWS configuration: {error}", "Check --profile and AWS_PROFILE.") from error
 
 
-@contextmanager
-def _assembly(synthesized: Path | None, mesh: Path, stage: str) -> Iterator[Path]:
-    """Yield the folder with the templates; it is temporary if the mesh has to be synthesized."""
-    if synthesized is not None:
-        yield synthesized
-        return
-    check_exists(mesh)
-    with TemporaryDirectory(prefix="asya-doctor-") as folder:
-        synthesize(mesh, stage, Path(folder))
-        yield Path(folder)
+def _assembly(synthesized: Path | None, mesh: Path, stage: str) -> Path:
+    """Return the folder with the templates."""
+    return synthesized or synthesize(load_with_types(mesh, stage), stage).folder

@@ -39,6 +39,23 @@ def load(mesh: Path, stage: str | None) -> LoadedMesh:
         raise CommandError(str(error)) from error
 
 
+def load_with_types(mesh: Path, stage: str) -> LoadedMesh:
+    """Load a mesh file, and hold the types of its actors against each other, as synthesis does.
+
+    Raises:
+        CommandError: The mesh file does not exist or is invalid, or types conflict.
+    """
+    from asya_infra.contracts.check import hold_together
+    from asya_infra.mesh_file import MeshFileError
+    from asya_infra.product.places import BUILD
+
+    loaded = load(mesh, stage)
+    try:
+        return hold_together(loaded, BUILD)
+    except MeshFileError as error:
+        raise CommandError(str(error)) from error
+
+
 def own_capabilities(mesh: Path) -> NamedCapabilities | None:
     """Read the capabilities that a mesh file names; None if there are none, which costs no import.
 

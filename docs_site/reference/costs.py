@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec.structs import astuple
 
 from asya.protocol import names
+from asya_cli.mesh_file.loading import load_with_types
 from asya_cli.synthesis import synthesize
 from asya_infra.assembly import Template, read_assembly
 from asya_infra.costs import model, prices
@@ -111,18 +112,16 @@ def write_light_mesh(folder: Path) -> Path:
     return folder / "mesh.yaml"
 
 
-def synthesized(mesh: Path, folder: Path) -> Templates:
+def synthesized(mesh: Path) -> Templates:
     """Return the templates of a mesh."""
-    synthesize(mesh, "", folder)
-    return read_assembly(folder).templates
+    return read_assembly(synthesize(load_with_types(mesh, ""), "").folder).templates
 
 
 def main() -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory(prefix="asya-costs-") as name:
-        folder = Path(name)
-        example = synthesized(_FILES / "mesh.yaml", folder / "example")
-        one = synthesized(write_light_mesh(folder / "code"), folder / "light")
+        example = synthesized(_FILES / "mesh.yaml")
+        one = synthesized(write_light_mesh(Path(name) / "code"))
         text = with_costs(PAGE.read_text(encoding="utf-8"), example, one)
     PAGE.write_text(text, encoding="utf-8")
 

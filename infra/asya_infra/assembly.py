@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 _ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
 _UNKNOWN = frozenset({"unknown-account", "unknown-region"})
+_FINDINGS = "findings.json"
 
 
 class AssemblyError(ValueError):
@@ -58,6 +59,29 @@ class Assembly:
         """The names of the optional stacks that the mesh does not have; an earlier deployment may have made them."""
         optional = (names.stack_name(self.namespace, part) for part in OPTIONAL_STACKS)
         return [stack for stack in optional if stack not in self.templates]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a synthesis says of a mesh, beside its templates.
+
+    Attributes:
+        quotas: the default quotas of an account that the mesh exceeds, a line for each.
+        unread: types that were not read. They may be read the next time, so their assembly is not kept.
+    """
+
+    quotas: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write them beside the templates."""
+        (folder / _FINDINGS).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Findings":
+        """Read those of an assembly."""
+        content = json.loads((folder / _FINDINGS).read_text(encoding="utf-8"))
+        return cls(tuple(content["quotas"]), tuple(content["unread"]))
 
 
 def read_assembly(folder: Path) -> Assembly:

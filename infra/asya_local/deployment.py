@@ -88,8 +88,8 @@ def _record(folder: StateFolder) -> Path:
     return folder.snapshot / "made-of.json"
 
 
-# The commands must not use the developer's own AWS configuration. Python must keep the compiled CDK, because it is large.
-_REMOVED_VARIABLES = re.compile(r"AWS_|CDK_|JSII_|PYTHONDONTWRITEBYTECODE", re.IGNORECASE)
+# The commands must not use the developer's own AWS configuration.
+_REMOVED_VARIABLES = re.compile(r"AWS_|CDK_", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -98,26 +98,6 @@ class Cdk:
 
     folder: StateFolder
     tools: CdkTools
-    local_python: str
-    """The interpreter of the functions."""
-
-    def synthesize(self, mesh: Path, application_id: str, stage: str = "") -> None:
-        """Write the templates and assets of a mesh into `cdk.out`.
-
-        Raises:
-            LocalCloudError: The command fails, for example because the mesh file is invalid.
-        """
-        context = {
-            "mesh": str(mesh),
-            "layer_target": "local",
-            "local_python": self.local_python,
-            "emr_application_id": application_id,
-            **({"stage": stage} if stage else {}),
-        }
-        arguments = ["synth", "--quiet", "--app", self.tools.app.command_line]
-        for key, value in context.items():
-            arguments += ["--context", f"{key}={value}"]
-        self._run("synth", [*arguments, "--output", str(self.folder.cdk_out)], self.tools.app.variables)
 
     def bootstrap(self, servers: Servers, deployer: AccessKey) -> None:
         """Bootstrap the local account."""
@@ -162,10 +142,6 @@ class Cdk:
             "CDK_HOME": str(self.folder.cdk_home),
             "CDK_DISABLE_CLI_TELEMETRY": "1",
             "CDK_DISABLE_VERSION_CHECK": "1",
-            # What CloudFormation itself would refuse is found before a deployment to AWS; here it is half of a synthesis.
-            "CDK_VALIDATION": "false",
-            "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
-            "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
             "TMPDIR": str(self.folder.temporary),
             # The commands read no profile of the developer and use no other endpoint.
             "AWS_CONFIG_FILE": os.devnull,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol import names
+from asya_infra.assemblies import Synthesis, SynthesisError
 from asya_infra.mesh_file.spark import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
-from asya_infra.options import Options
+from asya_infra.options import OptionError, Options
+from asya_infra.product.environments import EnvironmentsError
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_local.account import (
     ACCOUNT_ID,
@@ -36,7 +38,7 @@ from asya_local.processes import end_all, signals_ignored
 from asya_local.secret_file import store_secrets
 from asya_local.servers import ServerOptions, Servers, previous_servers, start_servers, wait_until
 from asya_local.sources import Deployed, Sources, read_sources
-from asya_local.state_folder import LocalConnection, bucket_and_prefix
+from asya_local.state_folder import MARK, LocalConnection, bucket_and_prefix
 from asya_local.tools import Tools
 from asya_local.triggers import ExistingSources, create_existing_at
 
@@ -196,16 +198,21 @@ class Installation:
         return servers, deployer
 
     def _synthesize(self) -> None:
-        """Make the templates and assets, unless their sources are unchanged."""
-        application_id, source_digest = self._application().application_id, self.sources.combined()
-        previous = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
-        if previous == source_digest and (self.folder.cdk_out / "manifest.json").exists():
-            return
+        """Make the templates and assets, or take those of an earlier synthesis of the same mesh."""
+        stage = {"stage": self.options.stage} if self.options.stage else {}
+        context = {
+            "layer_target": "local",
+            "local_python": str(_function_python()),
+            "emr_application_id": self._application().application_id,
+            **stage,
+        }
+        variables = {MARK: str(self.folder.root), "TMPDIR": str(self.folder.temporary)}
         with self.steps.step("cdk synth"):
-            self.folder.source_digest.unlink(missing_ok=True)
             shutil.rmtree(self.folder.cdk_out, ignore_errors=True)
-            self._cdk.synthesize(self.mesh.path.resolve(), application_id, self.options.stage)
-        self.folder.source_digest.write_text(source_digest)
+            try:
+                Synthesis(self.mesh, context, variables).run().copy_to(self.folder.cdk_out)
+            except (EnvironmentsError, OptionError, SynthesisError) as error:
+                raise LocalCloudError("the stacks of the mesh cannot be made", str(error)) from error
 
     def _store_secrets(self, servers: Servers, deployer: AccessKey) -> None:
         if self.secrets:
@@ -234,7 +241,7 @@ class Installation:
     @property
     def _cdk(self) -> Cdk:
         assert self.tools.cdk is not None
-        return Cdk(self.folder, self.tools.cdk, str(_function_python()))
+        return Cdk(self.folder, self.tools.cdk)
 
     def _application(self) -> ApplicationSettings:
         """Return the Spark application with the limits that it has on AWS."""

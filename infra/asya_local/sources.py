@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from asya.protocol.mesh_table import encode_table, with_version
+from asya_infra.assemblies import PRODUCT_SOURCES
 from asya_infra.build.folder import digest
 from asya_infra.build.packages import package_inputs
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
-from asya_infra.product.places import BUILD, FILES, INFRA, JOB_LIBRARY, LIBRARY
+from asya_infra.product.places import BUILD, INFRA
 from asya_local.errors import LocalCloudError
 from asya_local.state_folder import write_private
 
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asya_infra.mesh_file import LoadedMesh
-
-_PRODUCT_SOURCES = (
-    *(FILES / name for name in ("app.py", "cdk.json", "package.json", "requirements")),
-    *(INFRA, INFRA.parent / "asya_local", LIBRARY, JOB_LIBRARY),
-)
-"""The sources of the templates, the layer and the job library in this product."""
 
 
 def load(mesh: Path, stage: str) -> LoadedMesh:
@@ -58,10 +53,6 @@ class Sources:
     handlers: str
     jobs: str
 
-    def combined(self) -> str:
-        """Return a hash of all of them."""
-        return digest([self.templates, self.handlers, self.jobs])
-
 
 def read_sources(loaded: LoadedMesh, stage: str, application_id: str, function_python: str) -> Sources:
     """Hash the sources of a mesh.
@@ -80,7 +71,7 @@ def read_sources(loaded: LoadedMesh, stage: str, application_id: str, function_p
                 loaded.path,
                 table_bytes(loaded, application_id),
                 *(part for folder in folders for part in package_inputs(folder)),
-                *_PRODUCT_SOURCES,
+                *(*PRODUCT_SOURCES, INFRA.parent / "asya_local"),
             ]
         ),
         handlers=digest([loaded.code_folder]),

@@ -113,11 +113,6 @@ class StateFolder:
         return self.root / "cdk.out"
 
     @property
-    def source_digest(self) -> Path:
-        """The hash of the sources of `cdk.out`."""
-        return self.root / "cdk.made-from"
-
-    @property
     def outputs(self) -> Path:
         """The outputs of the deployed stacks."""
         return self.root / "outputs.json"

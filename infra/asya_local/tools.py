@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.build.folder import build_once
-from asya_infra.product.app import CdkApp, cdk_app, cdk_tool, node_path
+from asya_infra.product.app import cdk_tool, node_path
 from asya_infra.product.environments import EnvironmentsError, Part, python_of, spark_packages
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import FILES
@@ -69,7 +69,6 @@ def function_python(root: Path, cloud_python: Path) -> Path:
 class CdkTools:
     """The programs that deploy the stacks of a mesh."""
 
-    app: CdkApp
     cdk: str
     """The program `cdk`."""
     path: str
@@ -119,7 +118,7 @@ def find_tools(*, spark: bool = True, cdk: bool = True) -> Tools:
 
 
 def _find_cdk() -> CdkTools:
-    return CdkTools(cdk_app(), str(cdk_tool()), node_path())
+    return CdkTools(str(cdk_tool()), node_path())
 
 
 def find_java() -> str:

@@ -11,6 +11,7 @@ import pytest
 from aws_cdk import App
 
 import app
+from asya_infra.assembly import Findings
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import OptionError
 from asya_infra.synthesis import add_mesh
@@ -36,13 +37,18 @@ def test_an_invalid_mesh_file_prints_its_problems(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("out/*.template.json"))
 
 
-def test_synthesis_prints_notes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_synthesis_prints_and_writes_what_it_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     mesh = SimpleNamespace(loaded=load_mesh(PROJECT / "mesh.yaml"))
     monkeypatch.setattr(app, "add_mesh", lambda *_: mesh)
-    monkeypatch.setattr(app, "check_mesh", lambda *_: [])
+    monkeypatch.setattr(app, "check_mesh", lambda *_: ["queues"])
+    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path))
     app.main()
     printed = capsys.readouterr().err
     assert f"{PROJECT / 'mesh.yaml'}: operators: " in printed
+    assert "beyond the default quota of an account: queues" in printed
+    assert Findings.read(tmp_path) == Findings(("beyond the default quota of an account: queues",))
 
 
 def test_aws_needs_an_issuer_with_tls(tmp_path: Path) -> None:

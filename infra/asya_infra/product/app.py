@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from asya_infra.build.folder import build_once
 from asya_infra.product.environments import Part, node_modules, python_of, to_stderr
@@ -46,12 +45,6 @@ class CdkApp:
     def command(self) -> list[str]:
         """The command, for a process."""
         return [str(self.python), str(self.script)]
-
-    @property
-    def command_line(self) -> str:
-        """The command, for the option `--app` of `cdk`."""
-        # Without `exec` the tool takes quoted text as the name of one program.
-        return "exec " + " ".join(quote(word) for word in self.command)
 
 
 def cdk_app(tell: Callable[[str], None] = to_stderr) -> CdkApp:

@@ -5,13 +5,9 @@ from pathlib import Path
 import pytest
 
 from asya_cli.deployment import Cdk
-from asya_cli.errors import CommandError
-from asya_infra.product.app import CdkApp
 
 TOOL = """#!/bin/sh
-printf '%s\\n' "$AWS_REGION" "$KEPT" "$PATH" "$@" >"$(dirname "$0")/called"
-echo "Supply a stack id (A, B) to display its template." >&2
-echo "note: mesh.yaml: operators" >&2
+printf '%s\\n' "$AWS_REGION" "$PATH" "$@" >"$(dirname "$0")/called"
 exit "${CODE:-0}"
 """
 
@@ -25,8 +21,7 @@ def tool(tmp_path: Path) -> Path:
 
 
 def cdk(tool: Path, profile: str | None = None, region: str | None = None) -> Cdk:
-    app = CdkApp(Path("/the venv/python"), Path("/app.py"), {"KEPT": "kept"})
-    return Cdk(tool, app, "/usr/bin:/bin", profile, region)
+    return Cdk(tool, "/usr/bin:/bin", profile, region)
 
 
 def called(tool: Path) -> list[str]:
@@ -36,23 +31,12 @@ def called(tool: Path) -> list[str]:
 def test_the_region_and_the_profile_are_those_of_the_options(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     assert cdk(tool).run(["diff"]) == 0
-    assert called(tool) == ["us-west-2", "kept", "/usr/bin:/bin", "diff", "--no-notices"]
+    assert called(tool) == ["us-west-2", "/usr/bin:/bin", "diff", "--no-notices"]
     cdk(tool, "work", "eu-north-1").run(["diff"])
     assert called(tool)[0] == "eu-north-1"
     assert called(tool)[-3:] == ["--profile", "work", "--no-notices"]
 
 
-def test_a_synthesis_has_the_app_and_the_options_of_the_mesh(
-    tool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cdk(tool).synthesize(tmp_path / "out", ("mesh=/shop/mesh.yaml", "stage=dev"))
-    assert capsys.readouterr().err == "note: mesh.yaml: operators\n"
-    arguments = called(tool)[3:]
-    assert arguments[:4] == ["synth", "--quiet", "--app", "exec '/the venv/python' /app.py"]
-    assert arguments[-5:-1] == ["--context", "mesh=/shop/mesh.yaml", "--context", "stage=dev"]
-
-
-def test_a_mesh_that_cannot_be_synthesized_is_told(tool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CODE", "1")
-    with pytest.raises(CommandError, match="what is wrong is above"):
-        cdk(tool).synthesize(tmp_path / "out", ())
+def test_the_exit_code_of_the_tool_is_told(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODE", "3")
+    assert cdk(tool).run(["diff"]) == 3

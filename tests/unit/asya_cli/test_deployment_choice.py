@@ -14,6 +14,8 @@ from botocore.exceptions import NoCredentialsError
 from asya_cli import deployment
 from asya_cli.deployment import Choice
 from asya_cli.errors import CommandError, ExitCode
+from asya_infra.assemblies import Synthesis, Synthesized
+from asya_infra.assembly import Findings
 from asya_infra.deployment.commands import Deployment, DeploymentError
 
 MESH = "namespace: shop\ncode: handlers\nactors:\n  bill: {handler: shop.bill}\n"
@@ -21,20 +23,12 @@ MESH = "namespace: shop\ncode: handlers\nactors:\n  bill: {handler: shop.bill}\n
 
 @dataclass
 class Cdk:
-    """Writes an assembly instead of synthesizing; records its calls."""
+    """Records its calls."""
 
     profile: str | None = None
     region: str | None = None
     code: int = 0
-    contexts: list[tuple[str, ...]] = field(default_factory=list)
     runs: list[list[str]] = field(default_factory=list)
-
-    def synthesize(self, folder: Path, context: Sequence[str]) -> None:
-        self.contexts.append(tuple(context))
-        folder.mkdir(exist_ok=True)
-        artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "t.json"}}
-        (folder / "manifest.json").write_text(json.dumps({"artifacts": {"Asya-shop-state": artifact}}))
-        (folder / "t.json").write_text("{}")
 
     def run(self, arguments: Sequence[str]) -> int:
         self.runs.append(list(arguments))
@@ -47,7 +41,18 @@ class Shell:
 
     folder: Path
     cdk: Cdk = field(default_factory=Cdk)
+    contexts: list[dict[str, str]] = field(default_factory=list)
     deployments: list[Deployment] = field(default_factory=list)
+
+    def synthesize(self, synthesis: Synthesis) -> Synthesized:
+        """Write an assembly instead of synthesizing."""
+        self.contexts.append({"mesh": str(synthesis.mesh.path), **synthesis.context})
+        folder = self.folder / "assembly"
+        folder.mkdir(exist_ok=True)
+        artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "t.json"}}
+        (folder / "manifest.json").write_text(json.dumps({"artifacts": {"Asya-shop-state": artifact}}))
+        (folder / "t.json").write_text("{}")
+        return Synthesized(folder, Findings(("beyond the default quota of an account: queues",)))
 
     def act(self, *, yes: bool = False, waits: bool = True, **options: object) -> Deployment:
         self.choice(**options).act(self.deployments.append, yes=yes, waits=waits, dropped=("bill",))
@@ -65,6 +70,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
     (tmp_path / "mesh.yaml").write_text(MESH)
     made = Shell(tmp_path)
     monkeypatch.setattr(deployment, "Cdk", SimpleNamespace(find=lambda profile, region: made.cdk))
+    monkeypatch.setattr(Synthesis, "run", made.synthesize)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
@@ -76,9 +82,12 @@ def at_terminal(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: is_terminal))
 
 
-def test_the_mesh_is_synthesized_with_its_stage_and_options(shell: Shell) -> None:
+def test_the_mesh_is_synthesized_with_its_stage_and_options(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     made = shell.act(stage="test", context=("relist=1",), waits=False)
-    assert shell.cdk.contexts == [(f"mesh={shell.folder / 'mesh.yaml'}", "stage=test", "relist=1")]
+    assert shell.contexts == [{"mesh": str(shell.folder / "mesh.yaml"), "stage": "test", "relist": "1"}]
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("note: ")
+    assert told[-1] == "beyond the default quota of an account: queues"
     assert made.assembly.namespace == "shop"
     assert (made.asks, made.waits, made.dropped) == (True, False, ("bill",))
     assert made.session.region_name == "eu-central-1"
@@ -94,6 +103,22 @@ def test_without_a_terminal_nothing_is_asked_and_that_is_said(
     assert capsys.readouterr().out == said
     assert not shell.act(yes=True).asks
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("pair", "advice"),
+    [
+        ("relist", "Write KEY=VALUE"),
+        ("aws:cdk:bundling-stacks=[]", "Write KEY=VALUE"),
+        ("stage=dev", "Give --stage dev."),
+        ("mesh=other.yaml", "Give --mesh other.yaml."),
+    ],
+)
+def test_a_wrong_option_of_the_stacks_is_told(shell: Shell, pair: str, advice: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        shell.act(context=(pair,))
+    assert advice in caught.value.advice
+    assert shell.contexts == []
 
 
 def test_a_missing_mesh_file_is_named(shell: Shell) -> None:
@@ -115,7 +140,7 @@ def test_without_credentials_nothing_is_synthesized(shell: Shell, monkeypatch: p
     with pytest.raises(CommandError, match="there are no AWS credentials") as caught:
         shell.act()
     assert caught.value.code == ExitCode.UNREACHABLE
-    assert shell.cdk.contexts == []
+    assert shell.contexts == []
 
 
 def test_missing_credentials_are_named(shell: Shell) -> None:
