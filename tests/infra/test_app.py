@@ -43,7 +43,7 @@ def test_synthesis_prints_and_writes_what_it_finds(
     mesh = SimpleNamespace(loaded=load_mesh(PROJECT / "mesh.yaml"))
     monkeypatch.setattr(app, "add_mesh", lambda *_: mesh)
     monkeypatch.setattr(app, "check_mesh", lambda *_: ["queues"])
-    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path))
+    monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path)))
     app.main()
     printed = capsys.readouterr().err
     assert f"{PROJECT / 'mesh.yaml'}: operators: " in printed

@@ -23,7 +23,7 @@ def synthesized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (choice.folder / "state.json").write_text(json.dumps(template))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Choice, "synthesized", write)
+    monkeypatch.setattr(Choice, "synthesize", write)
 
 
 @pytest.mark.usefixtures("synthesized")

@@ -70,7 +70,11 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
     (tmp_path / "mesh.yaml").write_text(MESH)
     made = Shell(tmp_path)
     monkeypatch.setattr(deployment, "Cdk", SimpleNamespace(find=lambda profile, region: made.cdk))
-    monkeypatch.setattr(Synthesis, "run", made.synthesize)
+
+    def synthesize(synthesis: Synthesis) -> Synthesized:
+        return made.synthesize(synthesis)
+
+    monkeypatch.setattr(Synthesis, "run", synthesize)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")

@@ -44,9 +44,15 @@ def test_deploy_and_destroy_name_their_actions(
     assert (destroy, kept) == (Deployment.destroy, {"yes": True, "waits": True})
 
 
+def with_tool(monkeypatch: pytest.MonkeyPatch, run: Callable[[Sequence[str]], int | None]) -> None:
+    """Replace the CDK's tool. The mesh is synthesized."""
+    monkeypatch.setattr(deployment, "Cdk", SimpleNamespace(find=lambda profile, region: SimpleNamespace(run=run)))
+    monkeypatch.setattr(Choice, "synthesize", lambda self: None)
+
+
 def test_the_tool_itself_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Sequence[str]] = []
-    monkeypatch.setattr(Choice, "synthesized", lambda self: SimpleNamespace(run=calls.append))
+    with_tool(monkeypatch, calls.append)
     CliRunner().invoke(app, ["cdk", "--", "import", "Asya-shop-state", "--force"], catch_exceptions=False)
     assert calls == [["import", "Asya-shop-state", "--force", "--app", str(Path("cdk.out").resolve())]]
 
@@ -59,7 +65,7 @@ def test_diff_changes_nothing_and_tells_a_failure(monkeypatch: pytest.MonkeyPatc
         calls.append(arguments)
         return codes.pop(0)
 
-    monkeypatch.setattr(Choice, "synthesized", lambda self: SimpleNamespace(run=run))
+    with_tool(monkeypatch, run)
     monkeypatch.setattr(Choice, "check_credentials", lambda self: None)
     monkeypatch.setattr(Choice, "tell_costs", lambda self: None)
     CliRunner().invoke(app, ["diff"], catch_exceptions=False)
@@ -74,7 +80,7 @@ def test_diff_without_credentials_says_so_and_makes_no_templates(
     mesh = tmp_path / "mesh.yaml"
     mesh.touch()
     monkeypatch.setattr(deployment, "session_in", lambda region, profile: SimpleNamespace(get_credentials=lambda: None))
-    monkeypatch.setattr(Choice, "synthesized", lambda self: pytest.fail("the templates are made"))
+    monkeypatch.setattr(Choice, "synthesize", lambda self: pytest.fail("the templates are made"))
     with pytest.raises(CommandError, match="there are no AWS credentials") as caught:
         CliRunner().invoke(app, ["diff", "--mesh", str(mesh)], catch_exceptions=False)
     assert caught.value.code == ExitCode.UNREACHABLE
