@@ -70,11 +70,13 @@ def up(
 ) -> None:
     """Start a local cloud with a mesh, or bring a running one up to date. Returns when the mesh takes messages."""
     from asya_cli.output.console import Console
-    from asya_infra.mesh_file import load_mesh
+    from asya_infra.mesh_file import load_mesh, to_table
     from asya_infra.notes import code_notes
     from asya_local.cloud import UpOptions
     from asya_local.cloud import up as start_cloud
+    from asya_local.emr.local_spark import unheeded_notes
     from asya_local.steps import Steps
+    from asya_local.tools import machine_memory_mb
 
     check_exists(mesh)
     signal.signal(signal.SIGTERM, _leave)
@@ -85,7 +87,8 @@ def up(
 
     with console.status("starting the local cloud"):
         connection = start_cloud(mesh, state, UpOptions(stage=stage, secrets=secrets), Steps(print_step))
-    for note in code_notes(load_mesh(mesh, stage)):
+    loaded = load_mesh(mesh, stage)
+    for note in (*code_notes(loaded), *unheeded_notes(to_table(loaded).actors, machine_memory_mb())):
         echo(f"note: {note}", err=True)
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,8 @@ from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_MESH, MeshFile
 from asya_cli.output.console import Console
-from asya_cli.output.text import write_json_line
+from asya_cli.output.text import echo, write_json_line
+from asya_cli.sending.send import check_id
 
 if TYPE_CHECKING:
     from asya.protocol.mesh_table import Actor, MeshTable
@@ -38,6 +41,10 @@ def run(
     then: Annotated[
         list[str] | None, typer.Option("--next", help="The actors after this one in the route, in order.")
     ] = None,
+    envelope_id: Annotated[
+        str,
+        typer.Option("--id", help="The id of the envelope: `append_once` appends once for each. [default: a new one]"),
+    ] = "",
     data: Annotated[Path, typer.Option(help="The folder behind ASYA_DATA_URI.")] = Path("data"),
     mesh: MeshFile = DEFAULT_MESH,
     stage: Annotated[str, typer.Option(help="A stage of the mesh file.")] = "",
@@ -54,12 +61,15 @@ def run(
     from asya_infra.mesh_file import to_table
 
     content = read_payload(payload or [])
+    if envelope_id:
+        check_id(envelope_id)
     loaded = load(mesh, stage)
     table = to_table(loaded)
     name = _actor_of(table, handler)
     variables = _variables(loaded, name, table.actors[name])
     try:
-        report = _call(loaded, name, table.actors[name], content, tuple(then or ()), variables, data)
+        call = _Call(envelope_id or str(uuid.uuid4()), name, content, tuple(then or ()), f"file://{data.resolve()}/")
+        report = call.run(loaded, table.actors[name], variables)
     except PackagesError as error:
         raise CommandError(str(error)) from error
     if as_json:
@@ -70,32 +80,40 @@ def run(
         sys.exit(FAILED)
 
 
-def _call(  # noqa: PLR0917 - the parts of one call
-    loaded: LoadedMesh,
-    name: str,
-    actor: Actor,
-    payload: Any,
-    then: tuple[str, ...],
-    variables: dict[str, str],
-    data: Path,
-) -> CallReport:
-    from asya.capabilities.legacy.options import RESPONSES
-    from asya_local.single_calls.calls import CallRequest, call_handler, run_job
+@dataclass(frozen=True)
+class _Call:
+    """One call."""
 
-    uri = f"file://{data.resolve()}/"
-    if actor.spark is not None:
-        return run_job(loaded, name, actor, bytes(payload), variables=variables, data_uri=uri)
-    request = CallRequest(
-        actor=name,
-        handler=str(actor.handler),
-        mode=actor.handler_mode,
-        lists_fan_out=actor.fan_out_lists,
-        responses=RESPONSES.of(actor),
-        timeout=actor.timeout,
-        payload=payload,
-        next=then,
-    )
-    return call_handler(loaded, request, actor, variables, uri)
+    id: str
+    actor: str
+    payload: Any
+    next: tuple[str, ...]
+    data_uri: str
+
+    def run(self, loaded: LoadedMesh, actor: Actor, variables: dict[str, str]) -> CallReport:
+        """Call the job or the handler of an actor."""
+        from asya.capabilities.legacy.options import RESPONSES
+        from asya_local.single_calls.calls import CallRequest, JobCall, call_handler, run_job
+
+        if actor.spark is not None:
+            job = JobCall(id=self.id, actor=self.actor, payload=self.payload, data_uri=self.data_uri)
+            return run_job(loaded, job, actor, variables=variables, tell=_tell)
+        request = CallRequest(
+            id=self.id,
+            actor=self.actor,
+            handler=str(actor.handler),
+            mode=actor.handler_mode,
+            lists_fan_out=actor.fan_out_lists,
+            responses=RESPONSES.of(actor),
+            timeout=actor.timeout,
+            payload=self.payload,
+            next=self.next,
+        )
+        return call_handler(loaded, request, actor, variables, self.data_uri)
+
+
+def _tell(note: str) -> None:
+    echo(f"note: {note}", err=True)
 
 
 def _actor_of(table: MeshTable, handler: str) -> str:

@@ -121,6 +121,11 @@ def _find_cdk() -> CdkTools:
     return CdkTools(str(cdk_tool()), node_path())
 
 
+def machine_memory_mb() -> int:
+    """Return the memory of this machine in MB."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+
+
 def find_java() -> str:
     """Return the home of a Java that Spark supports.
 

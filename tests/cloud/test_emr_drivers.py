@@ -13,6 +13,7 @@ from asya_local.processes import cloud_processes, end_all, read_records
 from asya_local.servers import EMR, ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, SECONDS, stand_in, until
 from tests.doubles import doors
+from tests.doubles.jars import jar_with_class
 from tests.paths import PROJECT
 
 pytestmark = pytest.mark.cloud
@@ -51,6 +52,36 @@ def test_each_run_has_its_own_process_and_none_survives_the_cleanup(tmp_path: Pa
 
         assert not cloud_processes(cloud.folder)
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+LAUNCHED = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+jvm = spark._jvm
+loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+print(loader.loadClass("own.Hello").getName(), jvm.java.lang.System.getProperty("greeting"), flush=True)
+tasks = spark.sparkContext._jsc.sc().listJars().mkString()
+print(spark.conf.get("spark.sql.ansi.enabled"), "hello.jar" in tasks, flush=True)
+"""
+
+
+def test_a_run_finds_the_classes_of_its_jar_and_the_options_of_its_jvm(tmp_path: Path) -> None:
+    options = (
+        "--conf spark.driver.extraJavaOptions='-Dgreeting=good-day -XX:+UseG1GC' --conf spark.sql.ansi.enabled=false"
+    )
+    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(at_once=1, spares=0, reuse=True))) as cloud:
+        cloud.client("s3").put_object(Bucket=BUCKET, Key="code/hello.jar", Body=jar_with_class("own/Hello"))
+        jar = f"--jars s3://{BUCKET}/code/hello.jar"
+        first = cloud.wait(cloud.start(LAUNCHED, name="with", parameters=f"{jar} {options}"))
+        second = cloud.wait(cloud.start(LAUNCHED, name="without", parameters=options))
+        output = (cloud.folder.emr / first["jobRunId"] / "stdout").read_text()
+
+    assert first["state"] == "SUCCESS", first["stateDetails"]
+    assert output.splitlines() == ["own.Hello good-day", "false True"]
+    # Nothing of a run's JVM is left for the next one.
+    assert second["state"] == "FAILED"
+    assert "loadClass" in second["stateDetails"]
 
 
 PAGE = (PROJECT / "docs" / "security.md").read_text()

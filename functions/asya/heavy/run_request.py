@@ -176,7 +176,8 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment, *, aws_client: b
         UnstartableError: if the parameters are too long.
     """
     words: list[str] = []
-    archives, conf = job.archives, _conf(job, deployment)
+    variables = {DATA_URI_VARIABLE: deployment.data_uri, RESULTS_URI_VARIABLE: deployment.results_uri}
+    archives, conf = job.archives, run_conf(job, variables, deployment.release)
     unpacked = _unpacked(job, deployment)
     archives = (*(f"{uri}#{folder}" for folder, uri in unpacked.items()), *archives)
     conf = path_conf(conf, [*unpacked], aws_client=aws_client and PACKAGES_FOLDER in unpacked)
@@ -202,7 +203,13 @@ def _unpacked(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
     return {folder: uri for folder, uri in archives.items() if uri is not None}
 
 
-def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
+def run_conf(job: SparkJob, variables: Mapping[str, str], release: str | None) -> dict[str, str]:
+    """Describes a run to Spark, on EMR Serverless and on one machine: sizes, variables, and the `conf` of the mesh file.
+
+    Args:
+        variables: variables of the mesh; those of the job win.
+        release: as `JobDeployment` has it.
+    """
     conf = {
         "spark.driver.cores": str(job.driver.cores),
         "spark.driver.memory": f"{job.driver.memory_mb}m",
@@ -220,11 +227,10 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
         conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
     if job.executor.disk_gb is not None:
         conf["spark.emr-serverless.executor.disk"] = f"{job.executor.disk_gb}g"
-    variables = {DATA_URI_VARIABLE: deployment.data_uri, RESULTS_URI_VARIABLE: deployment.results_uri}
-    for name, value in (variables | job.env).items():
+    for name, value in (dict(variables) | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
-    return conf | python_conf(job, deployment.release) | job.conf
+    return conf | python_conf(job, release) | job.conf
 
 
 def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ...]:

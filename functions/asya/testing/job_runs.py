@@ -125,7 +125,7 @@ class _Driver:
             self._write_files()
             self.before = self._files()
             try:
-                from asya.testing.spark_session import share_path, spark_session
+                from asya.testing.spark_session import run_settings, share_path, spark_session
 
                 session = spark_session()
                 with (
@@ -134,6 +134,7 @@ class _Driver:
                     mock.patch.object(main, "load", self._load),
                     # Heartbeats and deadlines are of the mesh's time, as the reports of its functions.
                     mock.patch.object(clock, "now", self.process.now),
+                    run_settings(session, self.run.submit_parameters),
                 ):
                     share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")

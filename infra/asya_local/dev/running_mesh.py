@@ -30,11 +30,13 @@ from asya_local.dev.handlers import Handlers, WorkerDiedError, described
 from asya_local.dev.jobs import JobOutput, upload_jobs
 from asya_local.dev.own_code import OwnCode
 from asya_local.dev.worker_process import LiveCode, WorkerProcess, start_worker
+from asya_local.emr.local_spark import unheeded_notes
 from asya_local.errors import LocalCloudError
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
 from asya_local.servers import EMR, MINISTACK, is_free
 from asya_local.sources import code_folders
 from asya_local.state_folder import LocalConnection
+from asya_local.tools import machine_memory_mb
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -165,8 +167,9 @@ class RunningMesh:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes on the code of the mesh."""
-        return tuple(code_notes(self._deployment.loaded))
+        """The notes on the code of the mesh, and on settings of its jobs that this machine cannot honour."""
+        unheeded = unheeded_notes(self._deployment.table.actors, machine_memory_mb())
+        return (*code_notes(self._deployment.loaded), *unheeded)
 
     def connection(self) -> LocalConnection:
         """Return what programs need to use the mesh."""

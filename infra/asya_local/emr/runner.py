@@ -26,6 +26,7 @@ from asya_local.emr.access.policies import expand_buckets, folders, readable_pre
 from asya_local.emr.clients import client
 from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncRequest
 from asya_local.emr.drivers.private_settings import private_settings
+from asya_local.emr.local_spark import Launch, launch_of, local_conf
 from asya_local.emr.storage.listing import MirrorError, refused_paths
 from asya_local.emr.storage.mirror import Mirror
 from asya_local.emr.submit_parameters import SubmitParameters
@@ -170,14 +171,14 @@ class Runner:
         session: Session | None = None
         try:
             session = self._session()
-            driver_job = self._driver_job(session)
+            driver_job, launch = self._driver_job(session)
             documents = self._policy_documents()
             mirror = self._mirror(session, documents)
             driver_job.conf.update(mounts(mirror))
             driver_job.refused_paths.extend(refused_paths(session.s3, self._expand(folders(documents))))
             readable = readable_prefixes(documents)
             driver_job.readable_paths.extend(f"s3://{place.bucket}/{place.pattern}" for place in readable)
-            return self._run_driver(driver_job, mirror, on_running)
+            return self._run_driver(driver_job, launch, mirror, on_running)
         finally:
             if session is not None:
                 upload_logs(self._run, self._folder, session.s3)
@@ -216,7 +217,8 @@ class Runner:
         }
         return Session(environment, client("s3", self._settings, keys))
 
-    def _driver_job(self, session: Session) -> DriverJob:
+    def _driver_job(self, session: Session) -> tuple[DriverJob, Launch]:
+        """Return the job of this run, and what its JVM starts with."""
         job = self._run.request["jobDriver"]["sparkSubmit"]
         parameters = SubmitParameters(self._run.conf)
         python_path = [self._download(uri, session) for uri in parameters.files("spark.submit.pyFiles")]
@@ -228,21 +230,19 @@ class Runner:
             archive = Path(self._download(source, session))
             unpacked = unpack_once(archive, Path(self._settings.temporary, "archives"))
             (work / (name or Path(urlsplit(source).path).name)).symlink_to(unpacked)
-        jars = [self._download(uri, session) for uri in parameters.files("spark.jars")]
+        jars = tuple(self._download(uri, session) for uri in parameters.files("spark.jars"))
         environment = parameters.driver_environment()
         # A running interpreter does not read PYTHONPATH again, and local executors have another working folder.
         python_path += _absolute_entries(work, environment.get("PYTHONPATH", ""))
         executor_path = _absolute_entries(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
         conf = {
             "spark.app.name": self._run.name,
-            **parameters.local_conf(),
+            **local_conf(parameters.conf),
             "spark.master": f"local[{self._settings.workers.cores}]",
             **private_settings(self._folder / "tmp"),
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *executor_path])),
         }
-        if jars:
-            conf["spark.jars"] = ",".join(jars)
-        return DriverJob(
+        job_of_driver = DriverJob(
             entry_point=self._download(job["entryPoint"], session),
             arguments=list(job.get("entryPointArguments", [])),
             python_path=python_path,
@@ -255,6 +255,7 @@ class Runner:
             executor_delay=self._executors.delay,
             executor_loss=self._executors.loss,
         )
+        return job_of_driver, launch_of(parameters.conf, jars)
 
     def _download(self, uri: str, session: Session) -> str:
         """Download one of the job's files with the job's credentials; return its path."""
@@ -298,8 +299,10 @@ class Runner:
         _logger.info("%s: %d objects mirrored from %d prefixes", self._run.run_id, count, len(prefixes))
         return mirror
 
-    def _run_driver(self, driver_job: DriverJob, mirror: Mirror, on_running: Callable[[], None]) -> JobOutcome:
-        driver = self._driver = self._drivers.acquire(self._run.conf.get("spark.driver.memory"))
+    def _run_driver(
+        self, driver_job: DriverJob, launch: Launch, mirror: Mirror, on_running: Callable[[], None]
+    ) -> JobOutcome:
+        driver = self._driver = self._drivers.acquire(launch)
         if not self._settings.workers.reuse:
             for name in ("stdout", "stderr"):
                 os.link(driver.folder / name, self._folder / name)

@@ -9,6 +9,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from asya_local.emr.local_spark import PYTHON_VARIABLES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,21 +29,6 @@ _SINGLE_OPTIONS = {
     "--name": "spark.app.name",
 }
 _DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
-# The drivers and executors of the local cloud run on its own Python.
-_PYTHON_VARIABLES = frozenset({"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "ASYA_JOB_PYTHON"})
-# A local Spark decides these itself.
-_IGNORED_PREFIXES = (
-    "spark.pyspark.",
-    *(f"spark.executorEnv.{name}" for name in sorted(_PYTHON_VARIABLES)),
-    "spark.master",
-    "spark.submit.deployMode",
-    "spark.dynamicAllocation.",
-    "spark.executor.instances",
-    "spark.emr-serverless.",
-    "spark.kubernetes.",
-    "spark.yarn.",
-)
-_FILE_OPTIONS = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
 
 
 class SubmitParametersError(ValueError):
@@ -65,15 +52,7 @@ class SubmitParameters:
             for key, value in self.conf.items()
             if key.startswith(_DRIVER_ENVIRONMENT)
         }
-        return {name: value for name, value in variables.items() if name not in _PYTHON_VARIABLES}
-
-    def local_conf(self) -> dict[str, str]:
-        """Return the configuration that applies to a local Spark."""
-        return {
-            key: value
-            for key, value in self.conf.items()
-            if key not in _FILE_OPTIONS and not any(key.startswith(prefix) for prefix in _IGNORED_PREFIXES)
-        }
+        return {name: value for name, value in variables.items() if name not in PYTHON_VARIABLES}
 
 
 def parse(text: str | None, defaults: Mapping[str, str] | None = None) -> SubmitParameters:

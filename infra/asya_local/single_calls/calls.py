@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
 from asya.capabilities.legacy.options import Responses
 from asya.heavy.run_formation import encode_manifest, form
+from asya.heavy.run_request import DATA_URI_VARIABLE, run_conf
 from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Manifest, Member, ResultFrame, ResultHead, manifest_key
@@ -29,14 +32,16 @@ from asya_infra.product.places import BUILD, JOB_LIBRARY
 from asya_local.emr.drivers.class_archive import driver_options
 from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.emr.drivers.private_settings import submit_options
+from asya_local.emr.local_spark import launch_of, local_conf, unheeded_notes
+from asya_local.emr.submit_parameters import SubmitParameters, missing_catalog
 from asya_local.errors import LocalCloudError
 from asya_local.sources import table_bytes
-from asya_local.tools import find_tools, function_python
+from asya_local.tools import find_tools, function_python, machine_memory_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from asya.protocol.mesh_table import Actor
+    from asya.protocol.mesh_table import Actor, SparkJob
     from asya_infra.mesh_file import LoadedMesh
 
 
@@ -44,12 +49,14 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A call of a handler.
 
     Attributes:
+        id: of the envelope.
         handler: `module.function`.
         mode, responses: `handler_mode` and `responses`.
         timeout: seconds.
         next: the actors after this one in the route.
     """
 
+    id: str
     actor: str
     handler: str
     mode: str
@@ -58,6 +65,20 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     payload: msgspec.Raw
     next: tuple[str, ...] = ()
+
+
+class JobCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a job.
+
+    Attributes:
+        id: of the envelope. A job that appends once appends once for each id.
+        data_uri: the base of references.
+    """
+
+    id: str
+    actor: str
+    payload: msgspec.Raw
+    data_uri: str
 
 
 class GivenFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,31 +186,37 @@ _AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def run_job(
-    loaded: LoadedMesh, name: str, actor: Actor, payload: bytes, *, variables: Mapping[str, str], data_uri: str
+    loaded: LoadedMesh, call: JobCall, actor: Actor, *, variables: Mapping[str, str], tell: Callable[[str], None]
 ) -> CallReport:
     """Run a job for one envelope. What it and Spark print appears at once.
 
+    Spark starts with the configuration that a run of the mesh gets.
+
     Args:
         loaded: The mesh.
-        name: The name of the actor.
+        call: The call.
         actor: The actor.
-        payload: The payload as JSON.
         variables: Its environment variables, secrets included.
-        data_uri: The base of references.
+        tell: Takes a note on what this machine cannot honour.
 
     Raises:
         PackagesError: A required package cannot be installed.
-        LocalCloudError: Java is missing, or the driver ended without results.
+        LocalCloudError: Java is missing, the job needs a catalog of AWS, or the driver ended without results.
     """
     assert actor.spark is not None
+    parameters = SubmitParameters(run_conf(actor.spark, {DATA_URI_VARIABLE: call.data_uri}, None))
+    if (problem := missing_catalog(parameters.conf)) is not None:
+        raise LocalCloudError(problem)
+    for note in (*unheeded_notes({call.actor: actor}, machine_memory_mb()), *_left_on_s3(call.actor, actor.spark)):
+        tell(note)
     java = find_tools(cdk=False).java_home
     target, hashed = Target(interpreter=job_python(BUILD)), loaded.mesh.requires_hashes
     packages = build_folder_packages(BUILD, loaded.jobs_folder, target, hashed=hashed)
     tree = job_tree(BUILD, loaded.jobs_folder)
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
-        manifest = Path(folder) / manifest_key(name, 1)
+        manifest = Path(folder) / manifest_key(call.actor, 1)
         manifest.parent.mkdir(parents=True)
-        manifest.write_bytes(encode_manifest(_manifest(loaded, name, actor, payload)))
+        manifest.write_bytes(encode_manifest(_manifest(loaded, call, actor)))
         path = [str(tree.content), *([str(packages)] if packages else []), str(_library())]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
@@ -199,19 +226,38 @@ def run_job(
             "PYSPARK_PYTHON": str(job_python(BUILD)),
             "PYTHONPATH": os.pathsep.join(path),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_SUBMIT_ARGS": " ".join(
-                [
-                    "--master local[2]",
-                    f"--driver-java-options '{driver_options(BUILD, java, spark_home())}'",
-                    submit_options(Path(folder)),
-                    "pyspark-shell",
-                ]
-            ),
+            "PYSPARK_SUBMIT_ARGS": f"{_submit_options(parameters, java, Path(folder))} pyspark-shell",
         }
         command = [str(job_python(BUILD)), "-m", "asya_spark"]
-        command += ["--manifest", f"file://{manifest}", "--data-uri", data_uri]
+        command += ["--manifest", f"file://{manifest}", "--data-uri", call.data_uri]
         ended = subprocess.run(command, env=environment, cwd=folder, check=False)
         return _report(manifest.parent, actor.spark.job, ended.returncode).with_paths(tree.as_written)
+
+
+def _submit_options(parameters: SubmitParameters, java: str, folder: Path) -> str:
+    """Return the options of spark-submit: what a driver of the local cloud starts with, and what its context gets."""
+    launch = launch_of(parameters.conf, tuple(_here(parameters.files("spark.jars"))))
+    conf = local_conf(parameters.conf)
+    if files := _here(parameters.files("spark.files")):
+        conf["spark.files"] = ",".join(files)
+    launch = dataclasses.replace(launch, conf=(*launch.conf, *conf.items()))
+    return submit_options(launch, "local[2]", driver_options(BUILD, java, spark_home()), folder)
+
+
+def _here(addresses: Iterable[str]) -> list[str]:
+    return [address for address in addresses if not _is_on_s3(address)]
+
+
+def _is_on_s3(address: str) -> bool:
+    return urlsplit(address).scheme in {"s3", "s3a"}
+
+
+def _left_on_s3(name: str, job: SparkJob) -> Iterator[str]:
+    """Yield a note if files of a job are on S3, which a single call does not read."""
+    named = [address for setting in ("spark.jars", "spark.files") for address in job.conf.get(setting, "").split(",")]
+    left = [address.strip() for address in (*named, *job.py_files, *job.archives) if _is_on_s3(address.strip())]
+    if left:
+        yield f"{name}: `asya run` reads no S3, so the job runs without {', '.join(left)}; `asya local up` has them"
 
 
 def _library() -> Path:
@@ -222,21 +268,21 @@ def _library() -> Path:
     return build_once(BUILD, "run-library", [*library_inputs(), str(JOB_LIBRARY)], build)
 
 
-def _manifest(loaded: LoadedMesh, name: str, actor: Actor, payload: bytes) -> Manifest:
+def _manifest(loaded: LoadedMesh, call: JobCall, actor: Actor) -> Manifest:
     envelope = {
-        "id": "run",
-        "route": {"prev": [], "curr": name, "next": []},
+        "id": call.id,
+        "route": {"prev": [], "curr": call.actor, "next": []},
         "status": {"phase": states.PROCESSING, "attempt": 1},
-        "payload": msgspec.Raw(payload),
+        "payload": msgspec.Raw(call.payload),
     }
     member = Member(
-        id="run",
+        id=call.id,
         position=0,
         attempt=1,
         admitted_at=format_time(_AT),
         envelope=msgspec.Raw(msgspec.json.encode(envelope)),
     )
-    manifest = form([member], namespace=loaded.namespace, actor=name, spec=actor, number=1, now=_AT)
+    manifest = form([member], namespace=loaded.namespace, actor=call.actor, spec=actor, number=1, now=_AT)
     return msgspec.structs.replace(manifest, linger=0.0)
 
 

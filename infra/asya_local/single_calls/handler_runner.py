@@ -87,7 +87,7 @@ def _call(request: dict[str, Any], payload: Raw, recorder: Recorder) -> None:
 
     def view() -> EnvelopeView:
         return EnvelopeView(
-            id="run",
+            id=request["id"],
             parent_id="",
             prev=(),
             curr=request["actor"],

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from asya_spark import data
 from asya_spark.context import context
 from asya_spark.files import HadoopFiles, is_hidden
-from asya_spark.tables.commits import commits_for
+from asya_spark.tables.commits import commits_for, tell_earlier
 from asya_spark.tables.errors import AppendError
 from asya_spark.tables.iceberg import append_to_table, find_table
 
@@ -112,11 +112,14 @@ class _Append:
 
     def run(self, frame: DataFrame, partition_by: Sequence[str]) -> None:
         if self._commits.read(self._published_uri) is not None:
+            tell_earlier(self._folder)
             return
         chosen = self._commits.read(self._commit_uri)
         if chosen is None:
             staging = f"{self._folder}/{_FOLDER}/staging/{self._key}/{uuid4().hex[:12]}"
             chosen = self._commit(frame, partition_by, staging)
+        else:
+            tell_earlier(self._folder)
         self._publish(_Commit.decode(chosen))
 
     def _commit(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> bytes:
@@ -125,6 +128,7 @@ class _Append:
         if self._commits.create(self._commit_uri, content):
             return content
         self._files.remove_folder(staging)
+        tell_earlier(self._folder)
         chosen = self._commits.read(self._commit_uri)
         if chosen is None:
             raise AppendError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")

@@ -38,6 +38,15 @@ def commits_for(uri: str) -> Commits:
             )
 
 
+def tell_earlier(table: str) -> None:
+    """Tell the log that the rows of an earlier attempt at a call count, and not those of this one."""
+    print(
+        f"asya_spark: append_once: an earlier attempt at this call has committed its rows to {table}; those of this attempt "
+        "are not appended",
+        flush=True,
+    )
+
+
 class S3Commits:
     """Commits on S3, under the credentials of the run, which boto3 refreshes."""
 

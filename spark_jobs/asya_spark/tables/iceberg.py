@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from asya_spark.tables.commits import tell_earlier
 from asya_spark.tables.errors import AppendError
 
 CATALOG = "iceberg"
@@ -64,7 +65,7 @@ def append_to_table(frame: DataFrame, table: StagingTable, key: str) -> None:
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _append(frame, table, key)
+            _append(frame, table, key, is_first=attempt == 1)
         except Exception as error:
             # Refused because it is published, refused for another commit at the same time, or unknown: the table tells.
             if _is_published(table.find(key)):
@@ -76,8 +77,10 @@ def append_to_table(frame: DataFrame, table: StagingTable, key: str) -> None:
             return
 
 
-def _append(frame: DataFrame, table: StagingTable, key: str) -> None:
+def _append(frame: DataFrame, table: StagingTable, key: str, *, is_first: bool) -> None:
     snapshots = table.find(key)
+    if snapshots and is_first:
+        tell_earlier(table.name)
     if not snapshots:
         table.check_staging()
         table.stage(frame, key)

@@ -109,6 +109,11 @@ class JobRun:
         """The manifest in the arguments of its driver."""
         return self.argument("--manifest")
 
+    @property
+    def submit_parameters(self) -> str:
+        """The options of spark-submit for its driver."""
+        return str(self.request["jobDriver"]["sparkSubmit"].get("sparkSubmitParameters", ""))
+
     def argument(self, name: str) -> str:
         """An argument of its driver; empty without one."""
         arguments = self.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]

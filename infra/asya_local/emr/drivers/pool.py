@@ -17,6 +17,7 @@ import psutil
 
 from asya_local.emr.drivers.class_archive import JVM_OPTIONS, ClassArchive
 from asya_local.emr.drivers.private_settings import submit_options
+from asya_local.emr.local_spark import Launch
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from asya_local.emr.settings import EmrSettings
 
-# As the dispatcher asks for, if the mesh file has the default. A spare driver with another heap fits no run.
-_DEFAULT_MEMORY = "2048m"
 # The archive of Spark's classes takes half a minute of a processor, and saves seconds at each start of a driver.
 _ARCHIVE_AT_JOB = 2
 
@@ -73,9 +72,9 @@ class SyncRequest:
 class Driver:
     """One driver process with its JVM, in its own session."""
 
-    def __init__(self, settings: EmrSettings, folder: Path, memory: str) -> None:
+    def __init__(self, settings: EmrSettings, folder: Path, launch: Launch) -> None:
         self.folder = folder
-        self.memory = memory
+        self.launch = launch
         folder.mkdir(parents=True)
         job_read, job_write = os.pipe()
         outcome_read, outcome_write = os.pipe()
@@ -89,7 +88,7 @@ class Driver:
                 stdout=out,
                 stderr=err,
                 cwd=folder,
-                env=_environment(settings, memory, _class_archive(settings).options()),
+                env=_environment(settings, launch, _class_archive(settings).options()),
                 pass_fds=(job_read, outcome_write),
                 start_new_session=True,
             )
@@ -182,39 +181,39 @@ class DriverPool:
         self._jobs = 0
         self._lock = threading.Lock()
         self._spares: list[Driver] = []
-        self._memory = _DEFAULT_MEMORY
-        """The heap of spare drivers: that of the latest job, because the next one is probably of the same mesh."""
+        self._latest = Launch()
+        """What spare drivers start with: as the latest job without jars, because the next one is probably of the same mesh."""
 
     def fill(self) -> None:
         """Start drivers up to the number of spares."""
         with self._lock:
             for driver in self._spares:
-                if driver.memory != self._memory and not self._settings.workers.reuse:
+                if driver.launch != self._latest and not self._settings.workers.reuse:
                     driver.end()
             self._spares = [driver for driver in self._spares if driver.alive]
             for _ in range(self._settings.workers.spares - len(self._spares)):
-                self._spares.append(self._start(self._memory))
+                self._spares.append(self._start(self._latest))
 
-    def acquire(self, memory: str | None) -> Driver:
-        """Return a driver for one job: a spare one with this memory, or a new one.
+    def acquire(self, launch: Launch) -> Driver:
+        """Return a driver for one job: a spare one that has started in this way, or a new one.
 
         The second job also begins the archive of Spark's classes: a cloud for a single job would not use it.
         """
-        memory = memory or _DEFAULT_MEMORY
         with self._lock:
             self._jobs += 1
             if self._jobs == _ARCHIVE_AT_JOB:
                 self._archive_classes()
-            self._memory = memory
+            if launch.is_plain:
+                self._latest = launch
             for driver in self._spares:
-                if driver.alive and (driver.memory == memory or self._settings.workers.reuse):
+                if driver.alive and (driver.launch == launch or (self._settings.workers.reuse and launch.is_plain)):
                     self._spares.remove(driver)
                     return driver
-            return self._start(memory)
+            return self._start(launch)
 
     def release(self, driver: Driver) -> None:
-        """Return a driver to the pool after its job. It is reused or stopped."""
-        if self._settings.workers.reuse and driver.alive:
+        """Return a driver to the pool after its job. It is reused or stopped; jars of one job are never those of the next."""
+        if self._settings.workers.reuse and driver.alive and driver.launch.is_plain:
             with self._lock:
                 self._spares.append(driver)
         else:
@@ -227,23 +226,24 @@ class DriverPool:
                 driver.end()
             self._spares = []
 
-    def _start(self, memory: str) -> Driver:
-        return Driver(self._settings, self._settings.folder / "drivers" / f"{next(self._numbers):04d}", memory)
+    def _start(self, launch: Launch) -> Driver:
+        return Driver(self._settings, self._settings.folder / "drivers" / f"{next(self._numbers):04d}", launch)
 
     def _archive_classes(self) -> None:
         """Build the archive of Spark's classes in the background, unless it exists or there is no Java."""
         if self._settings.java_home:
             command = [self._settings.python, "-P", str(Path(__file__).with_name("cds_warmup.py"))]
             classes = _class_archive(self._settings)
-            classes.build_in_background(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
+            classes.build_in_background(command, lambda options: _environment(self._settings, Launch(), options))
 
 
 def _class_archive(settings: EmrSettings) -> ClassArchive:
     return ClassArchive(Path(settings.cache), settings.java_home, settings.spark_home, JVM_OPTIONS)
 
 
-def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mapping[str, str]:
-    submit = f"--master local[{settings.workers.cores}] --driver-memory {memory}"
+def _environment(settings: EmrSettings, launch: Launch, jvm_options: str) -> Mapping[str, str]:
+    master, java_options = f"local[{settings.workers.cores}]", JVM_OPTIONS + jvm_options
+    submit = submit_options(launch, master, java_options, Path(settings.temporary))
     return {
         "PATH": f"{settings.java_home}/bin:{os.environ.get('PATH', os.defpath)}",
         "JAVA_HOME": settings.java_home,
@@ -254,8 +254,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "SPARK_HOME": settings.spark_home,
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
-        "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{JVM_OPTIONS}{jvm_options}' "
-        f"{submit_options(Path(settings.temporary))} pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": f"{submit} pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
         MARK: settings.mark,
     }

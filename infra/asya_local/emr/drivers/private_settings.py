@@ -6,11 +6,14 @@ answer everybody: whoever asks for a cached block gets its rows.
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from asya_local.emr.local_spark import Launch
 
 _SETTINGS = {
     # Spark makes a random secret for each context with a local master. So no command line and no file has it.
@@ -21,6 +24,8 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 
 def private_settings(folder: Path) -> dict[str, str]:
@@ -36,8 +41,21 @@ def private_settings(folder: Path) -> dict[str, str]:
     }
 
 
-def submit_options(folder: Path) -> str:
-    """Return the settings as options of spark-submit."""
+def submit_options(launch: Launch, master: str, java_options: str, folder: Path) -> str:
+    """Return the options of spark-submit for a driver.
+
+    Args:
+        launch: What the JVM starts with.
+        master: Spark's master, such as `local[2]`.
+        java_options: Options of the JVM, before those of the launch.
+        folder: As `private_settings` has it.
+    """
     # A shell draws a progress bar into the log; spark-submit does not.
-    settings = {**private_settings(folder), "spark.ui.showConsoleProgress": "false"}
-    return shlex.join(word for key, value in settings.items() for word in ("--conf", f"{key}={value}"))
+    settings = {**dict(launch.conf), **private_settings(folder), "spark.ui.showConsoleProgress": "false"}
+    if _COLLECTOR.search(launch.java_options):  # a JVM with two of them does not start
+        java_options = _COLLECTOR.sub("", java_options)
+    options = ["--master", master, "--driver-memory", launch.memory]
+    options += ["--driver-java-options", f"{java_options} {launch.java_options}".strip()]
+    if launch.jars:
+        options += ["--jars", ",".join(launch.jars)]
+    return shlex.join([*options, *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}"))])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asya_local.emr.local_spark import local_conf
 from asya_local.emr.submit_parameters import SubmitParametersError, parse
 
 
@@ -22,13 +23,6 @@ def test_options_are_read_as_spark_submit_reads_them() -> None:
     assert parameters.driver_environment() == {"PYTHONPATH": "./env"}
 
 
-def test_the_local_configuration_leaves_out_cluster_options() -> None:
-    parameters = parse(
-        "--conf spark.master=yarn --conf spark.dynamicAllocation.maxExecutors=4 --conf spark.sql.x=1 --jars s3://b/j.jar"
-    )
-    assert parameters.local_conf() == {"spark.sql.x": "1"}
-
-
 def test_the_python_of_emr_serverless_is_not_used_locally() -> None:
     pinned = "/usr/bin/python3.12"
     parameters = parse(
@@ -38,7 +32,7 @@ def test_the_python_of_emr_serverless_is_not_used_locally() -> None:
         "--conf spark.executorEnv.ASYA_JOB_PYTHON=3.12 --conf spark.executorEnv.REGION=eu"
     )
     assert parameters.driver_environment() == {}
-    assert parameters.local_conf() == {"spark.executorEnv.REGION": "eu"}
+    assert local_conf(parameters.conf) == {"spark.executorEnv.REGION": "eu"}
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ LONG = "12345678901234567.89"
 def report_of(folder: Path, handler: str, payload: str) -> CallReport:
     (folder / "tills.py").write_text(HANDLERS)
     request = CallRequest(
+        id="one",
         actor="bill",
         handler=handler,
         mode="payload",

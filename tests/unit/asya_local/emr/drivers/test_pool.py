@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
 from asya_infra.mesh_file.actor_model import SparkSection
 from asya_infra.mesh_file.sections import read_section
 from asya_local.emr.drivers import pool
+from asya_local.emr.local_spark import Launch
 from asya_local.emr.settings import EmrSettings, WorkerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 
 class FakeDriver:
     """A driver without a process."""
 
-    def __init__(self, settings: EmrSettings, folder: Path, memory: str) -> None:
+    def __init__(self, settings: EmrSettings, folder: Path, launch: Launch) -> None:
         del settings, folder
-        self.memory, self.alive = memory, True
+        self.launch, self.alive = launch, True
 
     def end(self) -> None:
         self.alive = False
 
 
-def a_pool(folder: Path, monkeypatch: pytest.MonkeyPatch, java_home: str = "") -> pool.DriverPool:
+def a_pool(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, java_home: str = "", *, reuse: bool = False
+) -> pool.DriverPool:
     monkeypatch.setattr(pool, "Driver", FakeDriver)
     names = ("caller_endpoint", "mark", "aws_endpoint", "python", "spark_home", "temporary", "cache")
     settings = EmrSettings(
-        port=0, state=str(folder), java_home=java_home, workers=WorkerSettings(spares=1), **dict.fromkeys(names, "")
+        port=0,
+        state=str(folder),
+        java_home=java_home,
+        workers=WorkerSettings(spares=1, reuse=reuse),
+        **dict.fromkeys(names, ""),
     )
     return pool.DriverPool(settings)
 
@@ -56,18 +63,40 @@ def test_a_spare_driver_serves_a_run_of_the_default_size(tmp_path: Path, monkeyp
     drivers.fill()
     [spare] = spares(drivers)
     memory = read_section(SparkSection, {"job": "jobs.work"}).driver.memory
-    assert drivers.acquire(f"{memory}m") is cast("pool.Driver", spare)
+    assert drivers.acquire(Launch(f"{memory}m")) is cast("pool.Driver", spare)
 
 
 def test_spares_follow_the_size_of_the_latest_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drivers = a_pool(tmp_path, monkeypatch)
     drivers.fill()
     [small] = spares(drivers)
-    drivers.acquire("8192m")
+    drivers.acquire(Launch("8192m"))
     drivers.fill()
     [large] = spares(drivers)
-    assert (small.alive, large.memory) == (False, "8192m")
-    assert drivers.acquire("8192m") is cast("pool.Driver", large)
+    assert (small.alive, large.launch.memory) == (False, "8192m")
+    assert drivers.acquire(Launch("8192m")) is cast("pool.Driver", large)
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize(
+    "special",
+    [
+        Launch(jars=("/a.jar",)),
+        Launch(java_options="-Da=1"),
+        Launch(conf=(("spark.jars.packages", "a:b:1"),)),
+    ],
+)
+def test_a_run_with_jars_or_options_has_a_jvm_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, special: Launch, *, reuse: bool
+) -> None:
+    drivers = a_pool(tmp_path, monkeypatch, reuse=reuse)
+    drivers.fill()
+    [spare] = spares(drivers)
+    own = cast("FakeDriver", drivers.acquire(special))
+    assert (own is spare, own.launch) == (False, special)
+    drivers.release(cast("pool.Driver", own))
+    assert (own.alive, spares(drivers)) == (False, [spare])
+    assert drivers.acquire(Launch()) is cast("pool.Driver", spare)
 
 
 def test_the_second_job_begins_the_archive_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +106,7 @@ def test_the_second_job_begins_the_archive_of_classes(tmp_path: Path, monkeypatc
     monkeypatch.setattr(pool, "_class_archive", lambda _settings: FakeArchive)
     built = []
     for _ in range(3):
-        drivers.acquire(None)
+        drivers.acquire(Launch())
         built.append(len(FakeArchive.built))
     assert built == [0, 1, 1]
 
@@ -87,5 +116,5 @@ def test_without_java_there_is_no_archive_of_classes(tmp_path: Path, monkeypatch
     FakeArchive.built = []
     monkeypatch.setattr(pool, "_class_archive", lambda _settings: FakeArchive)
     for _ in range(2):
-        drivers.acquire(None)
+        drivers.acquire(Launch())
     assert FakeArchive.built == []
