@@ -77,6 +77,9 @@ def _costs(example: Templates, light: Templates) -> Iterator[str]:
     ]
     yield f"A function has {MEMORY_GB * 1024:.0f} MB. The durations are assumed: an actor takes {durations[0]},"
     yield f"`x-reports` and `x-sink` take {durations[1]}, and a sweep {SWEEP_SECONDS:.1f} s."
+    shared = 1 - counts()["loads"][FULL.name][HOP]["write units"]
+    yield "Each function works on one batch at a time. Hops of a task whose reports lie in one batch of `x-reports` share a write."
+    yield f"With many batches at a time a hop costs up to a write, which is ${shared * prices.WRITE_UNIT.dollars * 1e6:.2f} more."
     yield f"A handler that takes a second adds ${MEMORY_GB * 1e6 * prices.LAMBDA_SECOND.dollars:.2f} per million calls."
     yield ""
     full, single = (dollars_of(TASK, load) + 3 * dollars_of(HOP, load) for load in LOADS)

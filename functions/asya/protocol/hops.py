@@ -3,7 +3,7 @@
 Each attempt at a hop has up to three records, one for each stage, and one for the last problem of its infrastructure.
 A write replaces the record of its own stage only and reads nothing before. So late, reordered and repeated reports cannot
 set a task back. The records of a running job are the exception: an older note on the run replaces no newer one.
-Reports about one attempt that arrive together make one record.
+Reports about one attempt that arrive together make one record, but for a heartbeat.
 """
 
 from collections.abc import Iterable, Iterator
@@ -82,13 +82,24 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.run.at if self.run is not None and self.stage == "start" else None
 
     @property
+    def has_own_item(self) -> bool:
+        """Whether a later record of this stage replaces it in the table: the latest note or problem counts."""
+        return self.note_at is not None or self.stage == "problem"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has the time of its stage and of each earlier one."""
+        times = (self.received_at, self.processing_at, self.completed_at)
+        return self.stage in _ORDER and all(times[: _ORDER[self.stage] + 1])
+
+    @property
     def name(self) -> str:
         """The actor's name in the route."""
         return self.curr or self.actor
 
 
 def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
-    """The records for these reports: one for each attempt at a hop, and one for its last problem.
+    """The records for these reports: one for each attempt at a hop, one for its last problem, and one for its heartbeat.
 
     Reports that are not progress are left out, and so are retries, which the record of the task holds.
     """
@@ -99,9 +110,17 @@ def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
         reports = list(group)
         steps = [event for event in reports if event.data.problem is None]
         problems = [event for event in reports if event.data.problem is not None]
-        records += [_record(steps)] if steps else []
+        records += _records(steps) if steps else []
         records += [_problem_record(max(problems, key=lambda event: event.at))] if problems else []
     return records
+
+
+def _records(steps: list[TaskEvent]) -> list[HopRecord]:
+    """One record, or two: the next heartbeat replaces a record with one, which must not take the time of the receipt with it."""
+    record = _record(steps)
+    if record.note_at is None or record.received_at is None:
+        return [record]
+    return [_record([each for each in steps if (each.status == states.RECEIVED) is first]) for first in (True, False)]
 
 
 def _problem_record(event: TaskEvent) -> HopRecord:

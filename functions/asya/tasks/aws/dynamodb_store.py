@@ -4,9 +4,9 @@
 |---|---|
 | records by ids | BatchGetItem |
 | a record with its hops, record first | one Query, backwards |
-| all hops of a task, in order | Query |
+| all hops of a task, in order | two Queries: of hops alone and of groups |
 | replace a record of a known revision | conditional PutItem, which returns the present record on a conflict |
-| write hops by key | BatchWriteItem, unconditional |
+| write hops, those of one task in one item | BatchWriteItem, unconditional |
 | write the hop of a running job | conditional PutItem: an older note on the run replaces no newer one |
 
 `asya.tasks.aws.index` finds tasks by other attributes than the id.
@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
-from itertools import chain, takewhile
+from heapq import merge
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from asya.function.aws.table import READ_BATCH, Change, Table, chunks, where
@@ -29,6 +30,7 @@ from asya.tasks.aws import items as task_items
 from asya.tasks.aws.index import ListedHours
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import Conflict, StoredRecord, UnreadableRecordError
+from asya.tasks.hop_groups import hop_groups, in_order
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -112,14 +114,16 @@ class DynamoTaskStore:
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
         """See `TaskStore`. A batch has no conditions, so each hop of a running job takes a call of its own."""
         expires_at = _epoch(now) + round(self._retention)
-        plain = [task_items.put_hop(hop, expires_at) for hop in hops if hop.note_at is None]
+        plain: list[Change] = []
+        noted: list[Change] = []
+        for group in hop_groups(hops):
+            change = task_items.put_hops(group, expires_at)
+            if (note_at := group[0].note_at) is None:
+                plain.append(change)
+            else:
+                noted.append(change.only_if(_IS_NEWER, at=note_at))
         with table_errors("write to the table of tasks"):
             unwritten = self._table.write_many(plain, pause=self._sleep)
-        noted = [
-            task_items.put_hop(hop, expires_at).only_if(_IS_NEWER, at=hop.note_at)
-            for hop in hops
-            if hop.note_at is not None
-        ]
         for _ in self._map(self._put_noted_hop, noted):
             pass  # the iteration raises the errors
         return frozenset(key.pk for key in unwritten)
@@ -129,23 +133,30 @@ class DynamoTaskStore:
             self._table.write(change)
 
     def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[HopRecord]] | None:
-        """See `TaskStore`. The backward query returns the record first, then its hops from the newest generation down."""
+        """See `TaskStore`. The backward query returns the record first, then groups and hops from the newest generation down."""
         items = self._partition(task_id)
         first = next(items, None)
         if first is None or first.key.sk != task_items.RECORD or task_items.is_expired(first, _epoch(now)):
             return None
         record = task_items.record_of(first)
-        hops = map(task_items.hop_of, filter(task_items.is_hop, items))
-        return record, takewhile(lambda hop: hop.generation >= record.generation, hops)
+        return record, _of_generation(filter(task_items.is_hop, items), record.generation)
 
     def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterator[HopRecord]:
         """See `TaskStore`."""
         first = task_items.after_hop(after) if after else task_items.HOP_PREFIX
+        alone = self._hop_items(task_id, first, task_items.HOPS_END, now)
+        first = task_items.first_group(after) if after else task_items.GROUP_PREFIX
+        groups = self._hop_items(task_id, first, task_items.GROUPS_END, now)
+        for hop in merge(in_order(alone), in_order(groups), key=lambda hop: (hop.key, hop.stage)):
+            if after is None or hop.key > after:
+                yield hop
+
+    def _hop_items(self, task_id: str, first: str, end: str, now: datetime) -> Iterator[tuple[HopRecord, ...]]:
         with table_errors(f"read the hops of task {task_id}"):
-            hops = where("pk = :id AND sk BETWEEN :first AND :end", id=task_id, first=first, end=task_items.HOPS_END)
-            for item in self._table.query(hops):
+            query = where("pk = :id AND sk BETWEEN :first AND :end", id=task_id, first=first, end=end)
+            for item in self._table.query(query):
                 if not task_items.is_expired(item, _epoch(now)):
-                    yield task_items.hop_of(item)
+                    yield task_items.hops_of(item)
 
     def _expiry(self, record: TaskRecord, now: datetime) -> int:
         start = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
@@ -161,6 +172,16 @@ class DynamoTaskStore:
         query = where("pk = :id AND sk BETWEEN :first AND :last", id=task_id, first=first, last=last, backwards=True)
         with table_errors(f"read task {task_id}"):
             yield from self._table.query(query)
+
+
+def _of_generation(items: Iterator[Item], generation: int) -> Iterator[HopRecord]:
+    """The hops of a generation and of later ones; the items are groups and then hops, each from the newest generation down."""
+    for item in items:
+        hops = task_items.hops_of(item)
+        if hops[0].generation >= generation:
+            yield from hops
+        elif not task_items.is_group(item):
+            return
 
 
 def _stored(item: Item) -> StoredRecord:

@@ -1,13 +1,14 @@
 """Converts records and hops to items of the tasks table and back.
 
-The keys must never change: `pk` = task id; `sk` = `record` or `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`.
+The keys must never change: `pk` = task id; `sk` = `record`, `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}` for a hop,
+or `hops#{generation:04d}#{position:06d}#{attempt:06d}#{digest}` for several, with the place of the first one.
 `expires_at` is the TTL of the table, in epoch seconds. A task that is paused, or whose pause release is unfinished, has
 `waits_in` and `waits_since`, the keys of the index `waiting`. So has a task that waits for a time, and there `waits_since` is the
 time at which it is due. `asya.tasks.aws.index` defines the other indexes.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -21,12 +22,15 @@ from asya.protocol.exact_json import encode_json, exact_decoder
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
+from asya.tasks import hop_groups
 from asya.tasks.aws.index import index_attributes
 from asya.tasks.aws.task_store import UnreadableRecordError
 
 RECORD = "record"
 HOP_PREFIX = "hop#"
 HOPS_END = "hop$"
+GROUP_PREFIX = "hops#"
+GROUPS_END = "hops$"
 
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
@@ -78,11 +82,6 @@ def withdrawal(task_id: str) -> Change:
     return delete(record_key(task_id)).only_if(
         "revision = :first AND #status = :pending", first=1, pending=states.PENDING
     )
-
-
-def hop_prefix(generation: int) -> str:
-    """The prefix of the sort keys of a generation's hops."""
-    return f"{HOP_PREFIX}{generation:04d}#"
 
 
 def put_record(record: TaskRecord, revision: int, expires_at: int) -> Change:
@@ -156,9 +155,25 @@ def _waiting(record: TaskRecord) -> dict[str, Value]:
     return {"waits_in": waiting_key(state, shard), "waits_since": since}
 
 
-def put_hop(hop: HopRecord, expires_at: int) -> Change:
+def put_hops(group: Sequence[HopRecord], expires_at: int) -> Change:
+    """Write a group of `hop_groups`.
+
+    A hop alone has a key of its own, and a repeated execution replaces it. One that lacks an earlier time replaces none, because
+    another record of its stage may have that time.
+    """
+    first = group[0]
+    if len(group) == 1 and (first.has_own_item or first.is_whole):
+        return _put_hop(first, expires_at)
+    rounded = [
+        msgspec.structs.replace(hop, **{name: _rounded(getattr(hop, name)) for name in _HOP_NUMBERS}) for hop in group
+    ]
+    sort_key = f"{_place(GROUP_PREFIX, first.key)}#{hop_groups.digest(rounded)}"
+    return put(Key(first.id, sort_key), {"hops": hop_groups.packed(rounded), "expires_at": expires_at})
+
+
+def _put_hop(hop: HopRecord, expires_at: int) -> Change:
     """Write a hop record; the item has less than 1 KB, except for very long routes."""
-    sort_key = f"{hop_prefix(hop.generation)}{hop.position:06d}#{hop.attempt:06d}#{hop.stage}"
+    sort_key = f"{_place(HOP_PREFIX, hop.key)}#{hop.stage}"
     attributes: dict[str, Value] = {name: getattr(hop, name) for name in _HOP_TEXTS}
     attributes |= {name: _rounded(getattr(hop, name)) for name in _HOP_NUMBERS}
     attributes |= {
@@ -172,8 +187,14 @@ def put_hop(hop: HopRecord, expires_at: int) -> Change:
     return put(Key(hop.id, sort_key), attributes)
 
 
-def hop_of(item: Item) -> HopRecord:
-    """Decode a hop record."""
+def hops_of(item: Item) -> tuple[HopRecord, ...]:
+    """Decode the hop records of an item, in order."""
+    if is_group(item):
+        return hop_groups.unpacked(item.data("hops"), item.key.pk)
+    return (_hop_of(item),)
+
+
+def _hop_of(item: Item) -> HopRecord:
     _, generation, position, attempt, stage = item.key.sk.split("#")
     fields: dict[str, object] = {name: item.text(name, None) for name in _HOP_TEXTS}
     fields |= {name: item.number(name) for name in _HOP_NUMBERS if name in item}
@@ -197,12 +218,26 @@ def hop_of(item: Item) -> HopRecord:
 
 def after_hop(key: HopKey) -> str:
     """A sort key after all records of one attempt at a hop, and before the next attempt."""
-    return f"{hop_prefix(key.generation)}{key.position:06d}#{key.attempt:06d}#~"
+    return f"{_place(HOP_PREFIX, key)}#~"
+
+
+def first_group(after: HopKey) -> str:
+    """A sort key before each group that may have hops after an attempt."""
+    return _place(GROUP_PREFIX, hop_groups.first_place(after))
 
 
 def is_hop(item: Item) -> bool:
-    """Whether an item of a task's partition is a hop record."""
-    return item.key.sk.startswith(HOP_PREFIX)
+    """Whether an item of a task's partition has hop records."""
+    return item.key.sk.startswith((HOP_PREFIX, GROUP_PREFIX))
+
+
+def is_group(item: Item) -> bool:
+    """Whether an item of a task's partition is a group of hop records."""
+    return item.key.sk.startswith(GROUP_PREFIX)
+
+
+def _place(prefix: str, key: HopKey) -> str:
+    return f"{prefix}{key.generation:04d}#{key.position:06d}#{key.attempt:06d}"
 
 
 def is_expired(item: Item, now: int) -> bool:

@@ -34,9 +34,10 @@ class EventSources:
         """Poll a queue soon, because it may have visible messages."""
         if queue in self.functions and queue not in self._polled:
             self._polled.add(queue)
-            self.simulation.scheduler.after(self.simulation.random.uniform(0.0, 0.2), lambda: self._poll(queue))
+            self.simulation.scheduler.after(self.simulation.random.uniform(0.0, 0.2), lambda: self.poll(queue))
 
-    def _poll(self, queue: str) -> None:
+    def poll(self, queue: str) -> None:
+        """Take batches of a queue as far as the concurrency of its function allows."""
         self._polled.discard(queue)
         function, queues = self.functions[queue], self._queues
         outage, seconds = self.simulation.faults.profile.report_outage, self.simulation.scheduler.seconds

@@ -117,7 +117,7 @@ def _silent(route: tuple[str, ...], load: Load) -> Counter[str]:
 
 
 def _tasks(start: Any, route: Iterable[str], load: Load) -> Counter[str]:
-    """Let one function after the other work, so that each finds full batches."""
+    """Let each function work on one batch at a time, all of them at the same time, and each on full batches."""
     with _mesh(_MESH) as mesh:
         cloud, meter = mesh.cloud, CallMeter()
         randint = mock.patch.object(cloud.simulation.random, "randint", lambda _least, most: most)
@@ -129,22 +129,32 @@ def _tasks(start: Any, route: Iterable[str], load: Load) -> Counter[str]:
                 function.concurrency = 0
                 function.batch_size = load.report_batch if queue in reports else load.batch
             start(mesh)
-            for queue in own:
-                _release(mesh, queue)
-                # What is known of tasks is known for a while: reports come while the mesh works, not at the end.
-                for each in reports:
-                    _release(mesh, each)
-                    cloud.sources.functions[each].concurrency = 0
-        assert all(not queue.messages for queue in cloud.queues.queues.values())
+            while any(map(cloud.queues.visible, own)):
+                # The last one first: what an actor sends on is there for the next turn.
+                for queue in reversed(own):
+                    _take(mesh, queue)
+                for queue in reports:
+                    while len(cloud.queues.visible(queue)) >= load.report_batch:
+                        _take(mesh, queue)
+            for queue in reports:
+                while cloud.queues.visible(queue):
+                    _take(mesh, queue)
+        left = {name: len(queue.messages) for name, queue in cloud.queues.queues.items() if queue.messages}
+        assert not left, left
         meter.used["custom metrics"] = sum(actor in ACTORS for _, actor, _ in meter.metrics)
         return meter.used
 
 
-def _release(mesh: Mesh, queue: str) -> None:
-    """Let the function of a queue take all of its messages, one batch after the other."""
-    mesh.cloud.sources.functions[queue].concurrency = 1
-    mesh.cloud.sources.wake(queue)
-    mesh.cloud.advance(60)
+def _take(mesh: Mesh, queue: str) -> None:
+    """Let the function of a queue process one batch."""
+    if mesh.cloud.queues.visible(queue):
+        function = mesh.cloud.sources.functions[queue]
+        function.concurrency = 1
+        with mesh.cloud.activate():
+            mesh.cloud.sources.poll(queue)
+        function.concurrency = 0
+        while function.running:
+            mesh.cloud.advance(0.1)
 
 
 def _sweeps(light: int, heavy: int) -> dict[str, Counter[str]]:

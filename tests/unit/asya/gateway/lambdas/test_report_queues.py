@@ -59,7 +59,8 @@ def test_an_end_on_the_queue_of_all_actors_is_refused_alone(
     text = body(*(held(event("t", each, at, actor="infer")) for each, at in stages))
     assert batch_failures(queues.process(batch("x-reports", text, sender="AROAINFER"))) == []
     assert record(world)["status"]["S"] == "running"
-    assert ("t", "hop#0000#000000#000001#done") in items(world)
+    (hops,) = [sk for _, sk in items(world) if sk.startswith("hop")]
+    assert hops.startswith("hops#0000#000000#000001#")  # it lacks the time of its processing
     (kept,) = refused(world)
     assert (kept["queue"], kept["message_id"], kept["sender"]) == (
         "x-reports",

@@ -10,7 +10,8 @@ from asya.protocol import states
 from asya.protocol.events import COUNT_LIMIT, TaskEvent
 from asya.protocol.hops import hop_records
 from asya.protocol.ids import ID_LIMIT
-from asya.tasks.aws.items import put_hop
+from asya.tasks.aws.items import put_hops
+from asya.tasks.hop_groups import hop_groups
 from asya.tasks.received_reports import NUMBER_LIMIT, ROUTE_LIMIT, RUN_LIMIT, TEXT_LIMIT, read_events
 from asya.testing.dynamo.values import ITEM_LIMIT, item_bytes
 
@@ -71,5 +72,5 @@ def test_the_largest_reports_of_a_hop_make_items_that_dynamodb_stores(route: Any
     events = largest_reports(route, run, text)
     records = [*hop_records(events), *(record for each in events for record in hop_records([each]))]
     assert {record.stage for record in records} == {"received", "start", "done", "problem"}
-    for record in records:
-        assert item_bytes(put_hop(record, 10**10).request("tasks")["Item"]) < ITEM_LIMIT // 2
+    for group in [*((record,) for record in records), *hop_groups(hop_records(events))]:
+        assert item_bytes(put_hops(group, 10**10).request("tasks")["Item"]) < ITEM_LIMIT // 2
