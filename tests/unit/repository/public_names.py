@@ -22,7 +22,7 @@ COMMANDS = {
     "new tool": "NAME --route --mesh",
     "demo": "--keep --approve --state",
     "dev": "--mesh --state --stage --secrets",
-    "run": "HANDLER --payload --next --data --mesh --stage --json",
+    "run": "HANDLER --payload --next --id --data --mesh --stage --json",
     "call": "TOOL ARGUMENTS --wait -w --state --namespace --region --profile",
     "send": "EVENT --actor --next --id --new-id --wait -w --mesh --state --namespace --region --profile",
     "smoke": "--mesh --stage --tool --arguments --alarms --timeout --json --state --namespace --region --profile",
