@@ -13,7 +13,8 @@ import subprocess
 import urllib.error
 import urllib.request
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -26,10 +27,9 @@ from asya_local.sources import Sources
 from asya_local.state_folder import MARK, LocalConnection, StateFolder, write_private
 from asya_local.tools import CdkTools
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _SECONDS = 60
+SHORT_WAITS = Path(__file__).with_name("short_waits.cjs")
+"""Node.js loads it before `cdk`: the local cloud is looked at more often than AWS."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,7 @@ class Cdk:
             **inherited,
             "PATH": self.tools.path,
             "CDK_HOME": str(self.folder.cdk_home),
+            "NODE_OPTIONS": " ".join(filter(None, (inherited.get("NODE_OPTIONS"), f'--require "{SHORT_WAITS}"'))),
             "CDK_DISABLE_CLI_TELEMETRY": "1",
             "CDK_DISABLE_VERSION_CHECK": "1",
             "TMPDIR": str(self.folder.temporary),
