@@ -150,10 +150,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "The store of tasks.": (
         "x-gateway-api: dynamodb:BatchWriteItem tasks",
-        "x-gateway-ingest: dynamodb:DeleteItem tasks",
-        "x-gateway-ingest: dynamodb:GetItem tasks",
-        "x-gateway-ingest: dynamodb:Query tasks",
-        "x-gateway-ingest: dynamodb:UpdateItem tasks",
         "x-reports: dynamodb:DeleteItem tasks",
         "x-reports: dynamodb:GetItem tasks",
         "x-reports: dynamodb:Query tasks",

@@ -90,7 +90,6 @@ USES = {
     "x-reconcile": ({"dynamodb", "s3", "sqs"}, {"sqs"}),
     "x-dlq": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-gateway-api": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
-    "x-gateway-ingest": ({"dynamodb"}, set()),
     "x-gateway-stream": ({"dynamodb"}, set()),
     "x-gateway-live": ({"dynamodb"}, set()),
     "x-operations": ({"dynamodb", "s3", "sqs"}, set()),

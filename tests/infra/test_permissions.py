@@ -92,7 +92,6 @@ COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-d
         ("x-push-feed", {"x-push", "x-push-dlq"}),
         ("x-push", set()),
         ("x-dlq", set(FAN_INS)),
-        ("x-gateway-ingest", set()),
         ("x-roles", set()),
         # A function that takes reports must not start a chain of calls.
         ("x-reports", set()),
@@ -339,12 +338,11 @@ def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
         ("x-reconcile", {"pending"}),
         ("x-reports", {"tasks"}),
         ("x-roles", {"sink"}),
-        ("x-gateway-ingest", {"tasks"}),
         ("x-gateway-api", {"tasks", "fan-in"}),
         ("x-gateway-stream", set()),
         ("x-gateway-live", set()),
-        ("x-logs", set()),
         ("x-operations", set()),
+        ("x-logs", set()),
     ],
 )
 def test_tables(shop: Any, actor: str, tables: set[str]) -> None:

@@ -63,7 +63,7 @@ class Cloud:
     """A deployed mesh.
 
     Attributes:
-        ingest, api: the gateway's functions.
+        api: the gateway's function.
         system: the scheduled functions.
         heavy: EMR Serverless and its jobs.
         bus: EventBridge's default bus.
@@ -78,7 +78,6 @@ class Cloud:
     tables: MemoryDynamo
     queues: Queues
     ledger: Ledger
-    ingest: GatewayFunction
     api: GatewayFunction
     system: SystemFunctions
     heavy: HeavySide
@@ -228,7 +227,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             spark=SPARK,
         )
 
-    ingest = GatewayFunction("x-gateway-ingest", new_process, started(settings("x-gateway-ingest", is_gateway=True)))
     api = GatewayFunction("x-gateway-api", new_process, started(settings("x-gateway-api", is_gateway=True)))
 
     def add_actor(actor: str, table: MeshTable) -> None:
@@ -293,7 +291,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         tables,
         queues,
         ledger,
-        ingest,
         api,
         system,
         heavy,

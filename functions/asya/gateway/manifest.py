@@ -81,15 +81,9 @@ _SIGNS_TOKENS = ("kms:GenerateMac",)
 
 FUNCTIONS = (
     _calls(
-        names.GATEWAY_INGEST,
-        "asya.gateway.lambdas.wiring.ingest",
-        # It records reports of operators, and tells functions the states of tasks.
-        uses("tasks"),
-    ),
-    _calls(
         names.GATEWAY_API,
-        "asya.gateway.lambdas.wiring.api",
-        # It creates, shows, resumes, cancels, replays and redrives tasks (`protocol §4`, `§12`).
+        "asya.gateway.lambdas.api.api",
+        # It creates, shows, resumes, cancels, replays and redrives tasks (`protocol §4`, `§12`), and records reports of operators.
         uses("tasks"),
         Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX)),
         # A redrive sends to every queue that has dead letters.
@@ -122,7 +116,7 @@ FUNCTIONS = (
     _calls(
         names.OPERATIONS,
         "asya.gateway.operations.wiring.operations",
-        # It reads job runs, dead letters and numbers. It can send and delete no message.
+        # It reads job runs, dead letters, numbers and failures. It can send and delete no message.
         _QUERIES_TASKS,
         Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, DUE_INDEX)),
         Items(table="tasks", calls=("BatchGetItem", "GetItem")),

@@ -42,7 +42,6 @@ DLQ = "x-dlq"
 PUSH_FEED = "x-push-feed"
 PUSH = "x-push"
 ROLES = "x-roles"
-GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
 GATEWAY_STREAM = "x-gateway-stream"
 GATEWAY_LIVE = "x-gateway-live"
@@ -59,8 +58,7 @@ WEBHOOKS = "x-hooks"
 
 SYSTEM_FUNCTIONS = (
     DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS, ROLES,
-    GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS,
-    WEBHOOKS,
+    GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS, WEBHOOKS,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""
 REPORT_QUEUES = (REPORTS, ENDS)

@@ -58,8 +58,6 @@ class Deployment:
             function.replace(self.cloud.settings(function.actor, self.table))
             self.cloud.simulation.log.note(self.cloud.simulation.scheduler.seconds, "deployment", function.actor)
         self._wait()
-        self.cloud.ingest.replace(started(self.cloud.settings("x-gateway-ingest", self.table, is_gateway=True)))
-        self._wait()
         self.cloud.api.replace(started(self.cloud.settings("x-gateway-api", self.table, is_gateway=True)))
 
     def _add_actor(self) -> None:

@@ -148,7 +148,7 @@ class Workload:
             return
         at = format_time(self.cloud.simulation.scheduler.now)
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
-        self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
+        self._request(self.cloud.api.handle, "POST", "/api/v1/mesh/events", body, {})
 
     def _note_canceled(self, task_id: str, answer: dict[str, Any]) -> None:
         """Note what a cancellation has answered: at rest it must be true, unless an operator has redriven the task."""

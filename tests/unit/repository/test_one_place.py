@@ -80,7 +80,7 @@ OTHER_WORDS = {
     "functions/asya/capabilities/legacy/tasks.py": "the types of the legacy statuses",
     "functions/asya/client/mesh.py": "the name of a filter",
     "functions/asya/gateway/lambdas/openapi.py": "a description",
-    "functions/asya/gateway/routes/failures.py": "the name of a parameter",
+    "functions/asya/gateway/operations/failures.py": "the name of a parameter",
     "functions/asya/tasks/listing.py": "the name of a parameter",
     "functions/asya/gateway/aws/ends_queue.py": "a delay that is unknown",
     "functions/asya/gateway/ends_delay.py": "a delay that is unknown",

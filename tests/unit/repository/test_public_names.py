@@ -242,7 +242,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index", "x-wait"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push", "x-reports", "x-ends", "x-roles"),
-        *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
+        *("x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
         *("x-triggers", "x-hooks"),
     }
     assert names.queue_name("shop", "infer") == "asya-shop-infer"

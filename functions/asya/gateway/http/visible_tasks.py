@@ -1,4 +1,4 @@
-"""Reads the task of a call if the caller may see it (`protocol §13`)."""
+"""Decides which tasks the caller of a call may see (`protocol §13`)."""
 
 from datetime import datetime
 
@@ -6,6 +6,7 @@ from asya.gateway.access import Caller
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.listing import ListQuery
 from asya.tasks.view import TaskView
 
 
@@ -25,3 +26,13 @@ def visible_task(tasks: Tasks, task_id: str, caller: Caller, now: datetime) -> T
 def unknown_task(task_id: str) -> ApiError:
     """The error 404, equal for tasks that do not exist and tasks of other owners."""
     return ApiError(404, "not_found", f"there is no task {task_id[:ID_LIMIT]!r}", "id")
+
+
+def check_owner(query: ListQuery, caller: Caller) -> None:
+    """Check that only operators select the tasks of an owner.
+
+    Raises:
+        ApiError: 403 for another caller.
+    """
+    if query.filter.owner is not None and not caller.is_operator:
+        raise ApiError(403, "forbidden", "only operators select tasks by owner", "owner")

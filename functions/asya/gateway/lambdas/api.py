@@ -1,4 +1,4 @@
-"""Builds the API of the gateway from its handlers (`protocol §13`)."""
+"""Builds the API of the gateway from its handlers, and holds its Lambda handler (`protocol §13`)."""
 
 import pkgutil
 from collections.abc import Callable
@@ -22,11 +22,12 @@ from asya.function.aws.token_keys import TokenKeys
 from asya.function.spans import submission_span
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.long_poll_permits import LongPollPermits
-from asya.gateway.http.entry_point import HttpServices, routes_of
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.replays import SetReplays
+from asya.gateway.routes.reports import ReportRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_tasks import ToolTasks
 from asya.gateway.routes.tools import ToolCalls
@@ -34,10 +35,10 @@ from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls,
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.lambdas.wiring import build_admission
-from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.lists import build_lists
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.task_store import TaskStore
+from asya.tasks.aws.tasks import ReportWriter
 from asya.tasks.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.tasks.starts.aws.task_starter import TaskStarter
 from asya.tasks.starts.submission import FirstMessage
@@ -84,8 +85,9 @@ class ApiParts:
         self.origins = Origins(settings.gateway_url, own.environment.new_span, self.access)
         self.store: TaskStore = stored.store
         self.tasks = stored.tasks
+        self.writer: ReportWriter = stored.writer
+        self.accept = ReportRoutes(self.writer).accept_one
         self.lists = build_lists(stored)
-        self.failures = Failures(self.lists)
         self.claim_check = own.inbox
         self.sender = SubmissionSender(clients.sqs(), settings.queue_url, own.keys.seal)
         self.starter = self._starter()
@@ -165,3 +167,7 @@ def _trace(own: HttpServices, first: FirstMessage, started_at: datetime) -> None
     traces = own.telemetry.traces
     if traces is not None:
         traces.add(submission_span(first.envelope, first.caller, own.settings.actor, started_at, own.now()))
+
+
+api = HttpEntryPoint(build_api)
+"""The Lambda handler of the API."""

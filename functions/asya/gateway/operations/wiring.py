@@ -1,4 +1,4 @@
-"""Builds the functions of the calls for operators, and holds their Lambda handlers."""
+"""Builds the functions of the calls about a mesh, and holds their Lambda handlers."""
 
 import os
 from datetime import timedelta
@@ -12,9 +12,11 @@ from asya.capabilities.operations.aws.mesh_numbers import ActorMetrics, QueueRea
 from asya.capabilities.operations.prices import prices_of
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
+from asya.gateway.access import AccessRules
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, routes_of
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.operations.dead_letters import DeadLetterRoutes
+from asya.gateway.operations.failures import FailureRoutes
 from asya.gateway.operations.logs import LogRoutes
 from asya.gateway.operations.numbers import NumberRoutes
 from asya.gateway.operations.runs import RunRoutes
@@ -25,6 +27,7 @@ from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
 from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 from asya.sidecar.aws.circuit_breaker import read_circuit
+from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.lists import build_lists
 from asya.tasks.aws.stored_tasks import StoredTasks
 
@@ -48,7 +51,7 @@ def _records(settings: Settings) -> RunRecords:
 
 
 def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
-    """Build the calls for job runs, dead letters and numbers."""
+    """Build the calls for job runs, dead letters, numbers and failures."""
     settings, environment = own.settings, own.environment
     architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")  # of the Spark application, for prices
     mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
@@ -60,6 +63,7 @@ def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
         heartbeats=Heartbeats(s3, bucket=bucket),
     )
     stored = StoredTasks(own)
+    task_lists = build_lists(stored)
     scan = LetterScan(
         lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
         environment.monotonic,
@@ -69,6 +73,7 @@ def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
         names.OPERATIONS,
         settings,
         (
+            FailureRoutes(Failures(task_lists), AccessRules(mesh, settings.account, settings.region)),
             RunRoutes(mesh, reader, prices_of(architecture), bucket),
             DeadLetterRoutes(mesh, stored.tasks, scan),
             NumberRoutes(
@@ -79,7 +84,7 @@ def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
                 metrics=ActorMetrics(clients.cloudwatch(), settings.namespace),
                 runs=_run_counter(settings),
                 circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
-                lists=build_lists(stored),
+                lists=task_lists,
                 readers=_readers(own) if own.on_lambda else None,
                 warn=own.warn,
             ),
@@ -102,6 +107,6 @@ def _run_counter(settings: Settings) -> RunCounter:
 
 
 operations = HttpEntryPoint(build_operations)
-"""The Lambda handler of the calls for job runs, dead letters and numbers."""
+"""The Lambda handler of the calls for job runs, dead letters, numbers and failures."""
 logs = HttpEntryPoint(build_logs)
 """The Lambda handler of the calls for lines."""

@@ -26,7 +26,7 @@ from asya.function.aws.outage_notes import OutageNotes, words_about_now
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
-from asya.gateway.http.visible_tasks import unknown_task, visible_task
+from asya.gateway.http.visible_tasks import check_owner, unknown_task, visible_task
 from asya.gateway.start_rights import check_start
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Route
@@ -87,16 +87,6 @@ class ListRoutes:
     def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
         caller = self.access.caller(required_identity(request))
         return visible_task(self.tasks, request.parameters["id"], caller, now), caller
-
-
-def check_owner(query: ListQuery, caller: Caller) -> None:
-    """Check that only operators select the tasks of an owner.
-
-    Raises:
-        ApiError: 403 for another caller.
-    """
-    if query.filter.owner is not None and not caller.is_operator:
-        raise ApiError(403, "forbidden", "only operators select tasks by owner", "owner")
 
 
 OUTAGE = "Outage"

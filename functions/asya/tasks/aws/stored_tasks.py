@@ -12,7 +12,7 @@ from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import TaskIndex
 
 if TYPE_CHECKING:
-    from asya.tasks.aws.tasks import Tasks
+    from asya.tasks.aws.tasks import ReportWriter, Tasks
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,13 @@ class StoredTasks:
         from asya.tasks.aws.tasks import Tasks
 
         return Tasks(self.store, self.own.warn, threaded=self.own.environment.is_threaded, on_ends=self.on_ends)
+
+    @cached_property
+    def writer(self) -> "ReportWriter":
+        """Writes reports with their partials."""
+        from asya.tasks.aws.partials import PartialStore
+        from asya.tasks.aws.tasks import ReportWriter
+
+        table = self.own.settings.table_name("tasks")
+        partials = PartialStore(clients.dynamodb(), table, self.own.environment.sleep)
+        return ReportWriter(tasks=self.tasks, partials=partials, warn=self.own.warn)

@@ -83,7 +83,6 @@ class Gateway(Construct):
         table = build_table(options.build_folder, mesh.table_bytes)
         api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
         functions: tuple[FunctionSettings, ...] = (
-            _function(mesh, names.GATEWAY_INGEST, table),
             # It checks the tokens of callbacks if the mesh has them.
             _function(
                 mesh,

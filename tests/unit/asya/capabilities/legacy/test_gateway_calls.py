@@ -30,7 +30,7 @@ def read(gateway: Gateway, path: str, iam: dict[str, str] = ALICE, seconds: floa
 
 
 def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = ADMIN) -> tuple[int, Any]:
-    return gateway.ingest(route_event(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
+    return gateway.api(route_event(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
 
 
 @pytest.mark.rule("13.progress", "14.api.envelopes")

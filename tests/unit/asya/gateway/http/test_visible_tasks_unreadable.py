@@ -93,6 +93,6 @@ def ended(task_id: str) -> dict[str, Any]:
 def test_unknown_is_no_status_that_a_record_or_a_report_can_have(gateway: Gateway) -> None:
     assert set(get_args(ViewStatus)) - set(get_args(TaskStatus)) == {"unknown"}
     task_id = start(gateway)
-    answer = gateway.ingest(route_event("POST /api/v1/mesh/{id}/events", ADMIN, {"status": "unknown"}, id=task_id))
+    answer = gateway.api(route_event("POST /api/v1/mesh/{id}/events", ADMIN, {"status": "unknown"}, id=task_id))
     assert answer[0] == 400
     assert status_written(task_id) == "pending"

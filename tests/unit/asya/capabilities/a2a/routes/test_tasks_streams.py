@@ -49,7 +49,7 @@ def test_a_stream_of_an_ended_task_ends_with_its_status(gateway: Gateway) -> Non
 def test_a_result_of_several_lines_is_one_event(gateway: Gateway) -> None:
     task_id = start_task(gateway)
     body = f'[{{"id": "{task_id}", "status": "succeeded", "at": "2026-11-20T09:00:01Z", "data": {{"result": {{\n\r\n"n": 1}}}}}}]'
-    assert gateway.ingest(route_event("POST /api/v1/mesh/events", ADMIN, body))[0] == 200
+    assert gateway.api(route_event("POST /api/v1/mesh/events", ADMIN, body))[0] == 200
     body = {"jsonrpc": "2.0", "id": 7, "method": "SubscribeToTask", "params": {"id": task_id}}
     text = gateway.api(route_event("POST /a2a", ALICE, body))[1]
     events = [

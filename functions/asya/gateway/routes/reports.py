@@ -26,8 +26,8 @@ Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
-class Ingest:
-    """The calls for reports."""
+class ReportRoutes:
+    """Takes reports of operators and of other meshes."""
 
     writer: ReportWriter
 

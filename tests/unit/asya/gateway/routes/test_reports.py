@@ -34,7 +34,7 @@ HERE = {"prev": ["inspect-dataset"], "curr": "publish-report", "next": []}
 
 
 def post(gateway: Gateway, body: object, iam: dict[str, str] | None = None, task_id: str = "t") -> tuple[int, Any]:
-    return gateway.ingest(route_event(ROUTE, iam or ALICE, body, id=task_id))
+    return gateway.api(route_event(ROUTE, iam or ALICE, body, id=task_id))
 
 
 def shown(gateway: Gateway, task_id: str = "t") -> Any:
@@ -79,9 +79,9 @@ def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
 @pytest.mark.parametrize("route", [ROUTE, "POST /api/v1/mesh/events"])
 def test_a_body_whose_event_lambda_may_refuse_is_too_large(gateway: Gateway, route: str) -> None:
     body = "x" * (BODY_LIMIT + 1)
-    status, content = gateway.ingest(route_event(route, ALICE, body, id="t"))
+    status, content = gateway.api(route_event(route, ALICE, body, id="t"))
     assert (status, content["error"]["code"]) == (413, "too_large")
-    assert gateway.ingest(route_event(route, ALICE, body[:-1], id="t"))[0] == 400
+    assert gateway.api(route_event(route, ALICE, body[:-1], id="t"))[0] == 400
 
 
 @pytest.mark.rule("13.statuses")
@@ -102,7 +102,7 @@ def test_other_callers_cannot_report(gateway: Gateway, caller: dict[str, str]) -
 @pytest.mark.rule("13.roles")
 def test_no_role_of_the_mesh_reports_by_http_even_if_every_signer_is_an_operator(gateway: Gateway) -> None:
     assert post(gateway, {"status": "succeeded"}, SIDECAR)[0] == 403
-    assert gateway.ingest(signed_by(recorded_event("report-events"), SIDECAR))[0] == 403
+    assert gateway.api(signed_by(recorded_event("report-events"), SIDECAR))[0] == 403
     assert shown(gateway)["status"] == "running"
 
 
@@ -193,9 +193,9 @@ def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> 
         )
     }  # fmt: skip
     before = shown(gateway)
-    status, content = gateway.ingest(batch)
+    status, content = gateway.api(batch)
     assert (status, {item["status"] for item in content["items"]}, len(content["items"])) == (200, {204}, 8)
-    assert gateway.ingest(batch)[0] == 200
+    assert gateway.api(batch)[0] == 200
     assert shown(gateway) == before
     assert said(gateway) == [(p, n, {"text": f"{p}.{n}"}) for p in (0, 1) for n in (0, 1, 2)]
     assert said(gateway, seconds=RETENTION + 1) == []

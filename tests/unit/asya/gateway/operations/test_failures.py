@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.api_call import ApiCall
+from asya.capabilities.dead_letters.http_calls import FAILURES as FAILURES_CALL
 from asya.tasks.aws import failure_groups
+from asya.tasks.http_calls import TASKS
 from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, MESH, Gateway, report, route_event
 from tests.doubles.tasks import at
 
-FAILURES = "GET /api/v1/operations/failures"
+FAILURES = FAILURES_CALL.route
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +28,7 @@ def with_failures(gateway: Gateway) -> None:
 
 
 def groups(gateway: Gateway, iam: dict[str, str] = ADMIN, **query: str) -> Any:
-    status, content = gateway.api(route_event(FAILURES, iam, **query), at(20_000))
+    status, content = gateway.operations(route_event(FAILURES, iam, **query), at(20_000))
     assert status == 200, content
     return content
 
@@ -56,10 +59,10 @@ def test_groups_have_the_filters_of_lists(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.list.filters", "13.operators")
-@pytest.mark.parametrize("route", [FAILURES, "GET /api/v1/mesh"])
-def test_only_operators_select_by_owner(gateway: Gateway, route: str) -> None:
-    assert gateway.api(route_event(route, ADMIN, owner="AIDABOB"), at(9))[0] == 200
-    status, content = gateway.api(route_event(route, ALICE, owner="AIDABOB"), at(9))
+@pytest.mark.parametrize("call", [FAILURES_CALL, TASKS], ids=lambda call: call.route)
+def test_only_operators_select_by_owner(gateway: Gateway, call: ApiCall) -> None:
+    assert gateway.call_function(call.function, route_event(call.route, ADMIN, owner="AIDABOB"))[0] == 200
+    status, content = gateway.call_function(call.function, route_event(call.route, ALICE, owner="AIDABOB"))
     assert (status, content["error"]["code"], content["error"]["field"]) == (403, "forbidden", "owner")
 
 
@@ -71,5 +74,5 @@ def test_pages_go_on_and_a_cursor_belongs_to_its_query(gateway: Gateway, monkeyp
     second = groups(gateway, cursor=first["next_cursor"])
     assert [group["example"] for group in second["items"]] == ["t1"]
     for query in ({"error": "KeyError"}, {"since": "2026-11-20T09:00:00Z"}, {"owner": "AIDABOB"}):
-        status, content = gateway.api(route_event(FAILURES, ADMIN, cursor=first["next_cursor"], **query))
+        status, content = gateway.operations(route_event(FAILURES, ADMIN, cursor=first["next_cursor"], **query))
         assert (status, content["error"]["code"]) == (400, "invalid_cursor")
