@@ -97,18 +97,13 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def route(self) -> str:
-        """The route key of API Gateway: `GET /api/v1/mesh/{id}`."""
+        """Method and path: `GET /api/v1/mesh/{id}`."""
         return f"{self.method} {self.path}"
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of its routes. API Gateway refuses a route that ends with a slash; a greedy variable matches that path."""
+        """The paths of routes of its own. API Gateway refuses one that ends with a slash; a greedy variable matches it."""
         return (self.path, f"{self.path}/{{proxy+}}") if self.takes_slash else (self.path,)
-
-    @property
-    def route_keys(self) -> tuple[str, ...]:
-        """The route keys of its paths."""
-        return tuple(f"{self.method} {path}" for path in self.paths)
 
     @property
     def variables(self) -> int:

@@ -1,4 +1,4 @@
-"""The API function of the mesh `shop` over an emulated account, for tests of single tasks."""
+"""The API function of the mesh `shop`, and the one of calls about the mesh, over an emulated account, for tests of single tasks."""
 
 import base64
 import json
@@ -17,6 +17,7 @@ from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
+from asya.gateway.operations.wiring import build_operations
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
@@ -118,7 +119,8 @@ class ApiFunction:
         event = EVENT | {"rawPath": path, "pathParameters": parameters, "requestContext": context, "body": body}
         event |= more or {}
         telemetry = Telemetry("shop", "test")
-        routes = build_api(HttpServices(self.settings, self.environment, telemetry))
+        build = build_operations if path.startswith("/api/v1/operations/") else build_api
+        routes = build(HttpServices(self.settings, self.environment, telemetry))
         response = answer(event, routes, self.now, telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 

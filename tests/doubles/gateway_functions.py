@@ -12,21 +12,24 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
+from asya.api_call import ApiCall
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings, load_settings
 from asya.function.aws.telemetry import Telemetry, Traces
 from asya.function.lambdas.environment import REAL, Environment
+from asya.gateway.call_table import CALLS
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
-from asya.gateway.lambdas.wiring import build_ingest, report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from asya.protocol.mesh_table import Gateway as GatewayTable
 from asya.protocol.pause import Pause
 from asya.protocol.times import format_time
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.received_reports import read_events
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.streams import FakeClock
@@ -47,6 +50,7 @@ MESH = MeshTable(
         "approve-report": Actor(kind="pause", pause=Pause(callback=True)),
         "x-sink": Actor(kind="crew"),
     },
+    gateway=GatewayTable(token_calls=("tasks", "tools", "mcp", "a2a", "streams")),
 )
 
 Event = dict[str, Any]
@@ -56,6 +60,13 @@ def recorded_event(name: str) -> Event:
     """Load a recorded event of API Gateway."""
     event: Event = json.loads((EVENTS / f"{name}.json").read_text())
     return event
+
+
+def call_of(event: Event) -> ApiCall:
+    """Return the call of an event."""
+    method, path = event["requestContext"]["http"]["method"], event["rawPath"]
+    matches = [call for call in CALLS if call.method == method and call.parameters(path) is not None]
+    return min(matches, key=lambda call: call.variables)
 
 
 def signed_by(event: Event, iam: dict[str, str] | None) -> Event:
@@ -128,15 +139,15 @@ class Gateway:
     def api(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         return self._call(build_api, event, now or at(0))
 
-    def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        return self._call(report_routes, event, now or at(0))
+    def operations(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
+        return self._call(build_operations, event, now or at(0))
 
     def write_reports(self, reports: Sequence[Event], now: datetime | None = None) -> list[int]:
         """Write reports as the consumer of the report queues does, and return the status of each."""
-        ingest = build_ingest(self._services())
+        writer = StoredTasks(self._services()).writer
         events = read_events(json.dumps(reports).encode())
         assert not any(isinstance(event, EventResult) for event in events), events
-        return [result.status for result in ingest.writer.write(events, now or at(0), may_create=True)]
+        return [result.status for result in writer.write(events, now or at(0), may_create=True)]
 
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Call the stream function with a clock that advances while it sleeps."""
@@ -147,9 +158,8 @@ class Gateway:
         """Call a function by its name."""
         functions = {
             names.GATEWAY_API: self.api,
-            names.GATEWAY_INGEST: self.ingest,
             names.GATEWAY_STREAM: self.stream,
-            names.OPERATIONS: lambda event: self._call(build_operations, event, at(0)),
+            names.OPERATIONS: self.operations,
             names.LOGS: lambda event: self._call(build_logs, event, at(0)),
         }
         return functions[function](event)

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
+from asya.gateway.doors import choose, doors_of
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
-from asya.gateway.lambdas.wiring import report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
@@ -24,6 +24,7 @@ from tests.doubles.gateway_functions import (
     EVENTS,
     MESH,
     Gateway,
+    call_of,
     emulated_gateway,
     settings_with,
 )
@@ -36,12 +37,11 @@ from tests.unit.memory_tables import memory_tables
 
 BUILD = {
     names.GATEWAY_API: build_api,
-    names.GATEWAY_INGEST: report_routes,
     names.GATEWAY_STREAM: stream_routes,
     names.LOGS: build_logs,
     names.OPERATIONS: build_operations,
 }
-FUNCTIONS = {call.route: call.function for call in CALLS}
+DOORS = doors_of(CALLS)
 RECORDED = {path.stem: json.loads(path.read_text()) for path in sorted(EVENTS.glob("*.json"))}
 TASK = "task-1"
 # API Gateway passes headers and queries as text.
@@ -62,25 +62,25 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 def requests(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A recorded request with other parameters, headers and another body; returns its function, too."""
     event = json.loads(json.dumps(RECORDED[draw(st.sampled_from(sorted(RECORDED)))]))
-    route = event["routeKey"]
+    call = call_of(event)
     context = event["requestContext"]
     event["headers"] |= draw(st.dictionaries(st.sampled_from(sorted(event["headers"])), TEXTS, max_size=2))
     query = event.get("queryStringParameters") or {}
     known = st.sampled_from(("actor", "limit", "cursor", "status", "parent", "token", "last_event_id", *query))
     event["queryStringParameters"] = query | draw(st.dictionaries(known, TEXTS, max_size=2)) or None
-    if parameters := event.get("pathParameters"):
-        parameters = {name: draw(st.just(value) | TEXTS.filter(bool)) for name, value in parameters.items()}
-        event["pathParameters"] = parameters
-        path = route.partition(" ")[2]
+    if parameters := call.parameters(event["rawPath"]):
+        path = call.path
         for name, value in parameters.items():
-            path = path.replace(f"{{{name}}}", value.replace("/", "%2F"))
+            path = path.replace(f"{{{name}}}", draw(st.just(value) | TEXTS.filter(bool)))
         context["http"]["path"] = event["rawPath"] = path
+        door = choose(DOORS, call.method, path)
+        event["pathParameters"] = door.parameters(path) if door is not None else None
     if event.get("body") is not None:
         event["body"] = draw(mutated_text(_json_of(event["body"])) | st.text(max_size=30))
         event["isBase64Encoded"] = draw(st.integers(0, 15)) == 0
     if draw(st.booleans()) and "authorizer" in context:
         context["authorizer"] = {"iam": draw(st.sampled_from((ALICE, BOB)))}
-    return FUNCTIONS[route], event
+    return call.function, event
 
 
 def _json_of(body: str) -> Any:
@@ -124,4 +124,4 @@ def test_an_event_of_another_form_is_refused(gateway: Gateway, data: st.DataObje
     recorded = RECORDED[data.draw(st.sampled_from(sorted(RECORDED)))]
     event = data.draw(mutated(recorded) | odd_values())
     if isinstance(event, dict):
-        check_answer(call(gateway, FUNCTIONS[recorded["routeKey"]], event))
+        check_answer(call(gateway, call_of(recorded).function, event))

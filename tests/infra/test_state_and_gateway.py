@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from asya.gateway.call_table import CALLS
+from asya.gateway.doors import doors_of
 from tests.infra.conftest import SynthesizedMesh
 
 
@@ -125,7 +126,7 @@ def test_no_mesh_imports_what_another_one_does_not_export(shop: Any, plain: Any,
 def test_every_route_needs_a_signature_but_the_public_ones(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
     calls = [call for call in CALLS if call.audience == "clients"]
-    assert routes == {key: "NONE" if call.is_public else "AWS_IAM" for call in calls for key in call.route_keys}
+    assert routes == {door.key: "NONE" if door.is_open else "AWS_IAM" for door in doors_of(calls)}
     assert {call.route for call in calls if call.is_public} == {
         "GET /.well-known/agent-card.json",
         "GET /api/v1/mesh/{id}/stream",  # looks for a token itself
@@ -144,6 +145,7 @@ def test_calls_are_throttled_and_reports_have_a_higher_limit(shop: Any) -> None:
     stage = shop.one("AWS::ApiGatewayV2::Stage")
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}
     assert {route: each["ThrottlingRateLimit"] for route, each in stage["RouteSettings"].items()} == {
+        "ANY /{proxy+}": 2000,
         "POST /api/v1/mesh/events": 5000,
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asya.gateway.call_table import CALLS
-from asya.protocol import names
+from asya.gateway.doors import doors_of
 
 SIGNED, TOKENS = "asya-plain-test", "asya-plain-test-jwt"
 SIGNED_CALLS = [call for call in CALLS if call.audience != "other systems"]  # the mesh has callbacks and no webhooks
@@ -49,19 +49,16 @@ def test_the_authorizer_checks_issuer_and_audience(plain: Any, apis: dict[str, s
 def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
     routes = of(plain, apis, "Route", TOKENS)
     authorization = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
-    people = [call for call in CALLS if call.function != names.GATEWAY_INGEST and call.audience == "clients"]
-    assert authorization == {key: "NONE" if call.is_public else "JWT" for call in people for key in call.route_keys}
+    people = [call for call in CALLS if call.group is not None and call.audience == "clients"]
+    assert authorization == {door.key: "NONE" if door.is_open else "JWT" for door in doors_of(people)}
     [authorizer] = {route["AuthorizerId"] for route in routes if route["AuthorizationType"] == "JWT"}
     assert authorizer.startswith("<")
     assert "POST /api/v1/mesh/events" not in authorization
-    assert "POST /api/v1/mesh/{id}/events" not in authorization
 
 
 def test_every_route_of_the_first_api_needs_a_signature_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
     authorization = {route["RouteKey"]: route["AuthorizationType"] for route in of(plain, apis, "Route", SIGNED)}
-    assert authorization == {
-        key: "NONE" if call.is_public else "AWS_IAM" for call in SIGNED_CALLS for key in call.route_keys
-    }
+    assert authorization == {door.key: "NONE" if door.is_open else "AWS_IAM" for door in doors_of(SIGNED_CALLS)}
 
 
 def test_the_mesh_file_may_limit_the_calls_with_tokens() -> None:
@@ -74,7 +71,7 @@ def test_the_mesh_file_may_limit_the_calls_with_tokens() -> None:
 def test_both_apis_are_throttled_and_logged(plain: Any, apis: dict[str, str]) -> None:
     [signed], [tokens] = (of(plain, apis, "Stage", name) for name in (SIGNED, TOKENS))
     assert tokens["DefaultRouteSettings"] == signed["DefaultRouteSettings"]
-    assert "RouteSettings" not in tokens
+    assert tokens["RouteSettings"].keys() == {"ANY /{proxy+}"}
     assert tokens["AccessLogSettings"]["DestinationArn"] != signed["AccessLogSettings"]["DestinationArn"]
     assert json.loads(tokens["AccessLogSettings"]["Format"])["caller"] == "$context.authorizer.claims.sub"
     groups = {group["LogGroupName"] for group in plain.resources("AWS::Logs::LogGroup", "gateway")}
@@ -88,7 +85,7 @@ def test_each_api_has_one_permission_for_all_routes_of_a_function(plain: Any, ap
     assert all(source.endswith("/*/*/*") for source in sources)
     by_api = {name: sum(reference in source for source in sources) for reference, name in apis.items()}
     functions = {call.function for call in SIGNED_CALLS}
-    assert by_api == {SIGNED: len(functions), TOKENS: len(functions) - 1}
+    assert by_api == dict.fromkeys((SIGNED, TOKENS), len(functions))
 
 
 @pytest.mark.rule("13.jwt.functions")

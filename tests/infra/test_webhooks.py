@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from asya.gateway.call_table import CALLS
+from asya.gateway.doors import doors_of
 from asya.protocol import names
 from tests.infra.conftest import SynthesizedMesh, synthesize
 from tests.infra.test_permissions import BUCKET
@@ -43,10 +44,8 @@ def routes(mesh: SynthesizedMesh, api: str) -> dict[str, dict[str, Any]]:
 def test_16_the_route_is_open_and_only_on_the_signed_api(mesh: SynthesizedMesh, shop: SynthesizedMesh) -> None:
     signed = routes(mesh, "asya-shop")
     assert {key: route["AuthorizationType"] for key, route in signed.items()} == {
-        key: "NONE" if call.is_public else "AWS_IAM"
-        for call in CALLS
-        for key in call.route_keys
-        if call.audience != "holders of links"
+        door.key: "NONE" if door.is_open else "AWS_IAM"
+        for door in doors_of(call for call in CALLS if call.audience != "holders of links")
     }
     tokens = routes(mesh, "asya-shop-jwt")
     assert tokens
@@ -59,7 +58,7 @@ def test_16_the_route_is_open_and_only_on_the_signed_api(mesh: SynthesizedMesh, 
 @pytest.mark.rule("16.webhooks.limits", "13.limits")
 def test_16_webhooks_are_throttled(mesh: SynthesizedMesh) -> None:
     stages = mesh.resources("AWS::ApiGatewayV2::Stage", "gateway")
-    limits = [stage["RouteSettings"][WEBHOOK] for stage in stages if stage.get("RouteSettings")]
+    limits = [each for stage in stages if (each := stage["RouteSettings"].get(WEBHOOK)) is not None]
     assert limits == [{"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}]
 
 

@@ -1,9 +1,8 @@
 """The calls of the gateway, as their capabilities declare them (`protocol §13`, `§14`).
 
-Each function finds its own calls here. API Gateway's routes, the OpenAPI document and the local modes read the same table.
+Each function finds its own calls here. API Gateway's routes (`asya.gateway.doors`), the OpenAPI document and the local modes
+read the same table.
 """
-
-from collections.abc import Iterable
 
 import msgspec
 from msgspec import UNSET
@@ -37,9 +36,3 @@ def own_calls(mesh: MeshTable) -> tuple[ApiCall, ...]:
     if mesh.own_calls is UNSET:
         return ()
     return tuple(msgspec.convert(call, ApiCall, str_keys=True) for call in mesh.own_calls.calls)
-
-
-def find_call(calls: Iterable[ApiCall], method: str, path: str) -> ApiCall | None:
-    """Return the call of a request, as API Gateway chooses it: a route with fewer variables goes first."""
-    matches = (call for call in calls if call.method == method and call.parameters(path) is not None)
-    return min(matches, key=lambda call: call.variables, default=None)

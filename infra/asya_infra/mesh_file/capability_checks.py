@@ -146,17 +146,17 @@ def _calls(capability: Capability, package: str, code: Path, others: Registry) -
         if isinstance(each, Function) and isinstance(each.called_by, Requests)
     }
     calls = [*CALLS, *(call for other in others.capabilities for call in other.calls)]
-    routes = {key for call in calls for key in call.route_keys}
+    routes = {call.route for call in calls}
     for call in capability.calls:
         place = f"the call {call.route}"
         if call.function not in answering:
             yield f"{place}: should be answered by a function of the capability that Requests call; got {call.function!r}"
-        if routes & {*call.route_keys}:
+        if call.route in routes:
             yield f"{place}: the gateway has this call already"
         if not call.path.startswith("/"):
             yield f"{place}: the path should begin with /"
         yield from _code(code, package, call.handler, place)
-        routes |= {*call.route_keys}
+        routes.add(call.route)
 
 
 def _code(code: Path, package: str, name: str, place: str) -> Iterator[str]:

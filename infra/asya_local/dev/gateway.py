@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -18,7 +18,7 @@ from werkzeug.wrappers import Request, Response
 
 from asya import registry
 from asya.api_call import ApiCall
-from asya.gateway.call_table import find_call
+from asya.gateway.doors import Door, choose, doors_of, passed_path
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
 from asya.manifest import Requests
 from asya_local.authentication.admission import Refusal, authenticate, refuse_foreign
@@ -73,7 +73,7 @@ class Gateway:
         """
         self._tell = tell
         self._functions: Functions | None = None
-        self._calls: Sequence[ApiCall] = ()
+        self._doors: Sequence[Door] = ()
         self._operator: Operator | None = None
         try:
             self._http: BaseWSGIServer = make_server(
@@ -95,7 +95,7 @@ class Gateway:
     def serve(self, calls: Sequence[ApiCall], functions: Functions, operator: Operator) -> None:
         """Answer these calls with these functions from now on."""
         is_first = self._functions is None
-        self._calls, self._functions, self._operator = calls, functions, operator
+        self._doors, self._functions, self._operator = doors_of(calls), functions, operator
         if is_first:
             # `end` waits for the next poll of this loop, which is half a second away by default.
             poll = {"poll_interval": 0.05}
@@ -118,32 +118,36 @@ class Gateway:
         refusal = refuse_foreign(call, is_api=True)
         if refusal is not None:
             return _error(403, refusal.message)
-        found = find_call(self._calls, request.method, unquote(raw_path))
-        if found is None:
+        path = passed_path(raw_path)
+        door = choose(self._doors, request.method, path)
+        if door is None:
             return _error(404, "Not Found")
-        if not self._may_send(call, found):
+        if not self._may_send(call, door):
             return _error(403, "Forbidden")
         request.max_content_length = _LARGEST_BODY
         try:
             body = request.get_data()
         except RequestEntityTooLarge:
             return _error(413, "Request Too Long")
-        caller = self._caller(call, body, found)
+        caller = self._caller(call, body, door)
         if isinstance(caller, Refusal):
             return _error(403, "Forbidden")
-        event = self._event(call, unquote(raw_path), body, caller)
-        return _response(self._functions[found.function](event))
+        event = self._event(call, path, body, caller) | {
+            "routeKey": door.key,
+            "pathParameters": door.parameters(path) or None,
+        }
+        return _response(self._functions[door.function](event))
 
-    def _may_send(self, call: HttpCall, found: ApiCall) -> bool:
+    def _may_send(self, call: HttpCall, door: Door) -> bool:
         """Return whether a call may be worth its body: it is public, or it names the key of the operator."""
         assert self._operator is not None
         try:
             signature = read_signature(call)
         except SignatureError:
             return False
-        return found.is_public if signature is None else signature.access_key == self._operator.key.access_key
+        return door.is_open if signature is None else signature.access_key == self._operator.key.access_key
 
-    def _caller(self, call: HttpCall, body: bytes, found: ApiCall) -> Operator | Refusal | None:
+    def _caller(self, call: HttpCall, body: bytes, door: Door) -> Operator | Refusal | None:
         """Return who signed a call, or why nobody known did; None for a public call without a signature."""
         assert self._operator is not None
         operator = self._operator
@@ -154,7 +158,7 @@ class Gateway:
             return operator.key.secret_key
 
         try:
-            if found.is_public and read_signature(call) is None:
+            if door.is_open and read_signature(call) is None:
                 return None
         except SignatureError as error:
             return Refusal(error.code, error.message)

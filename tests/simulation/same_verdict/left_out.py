@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_an_actors_role_reads_the_state_of_a_record_and_nothing_else": _ROLE,
         "test_an_actors_role_reaches_no_objects_of_other_actors": _ROLE,
     },
+    "test_gateway_paths": _IAM,
     "test_gateway_senders": {
         "test_an_actors_role_reports_about_its_own_actor_and_tasks_that_it_holds": _IAM,
         "test_the_crew_leads_an_actor_only_where_it_may_send": _IAM,

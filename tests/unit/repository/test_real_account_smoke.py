@@ -27,6 +27,9 @@ _NOTE = """#!/usr/bin/env bash
 echo "$(basename "$0") $*" >>"$CALLS"
 if [[ "$*" == "${FAILING:-none}"* ]]; then exit 1; fi
 """
+_PYTHON = """#!/usr/bin/env bash
+if [[ "$2" == tests.real_account.paths ]]; then echo "python $*" >>"$CALLS"; else exec "{}" "$@"; fi
+"""
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def project(tmp_path: Path) -> Path:
         "bin/sleep": "#!/bin/sh\n",
         ".venv/bin/asya": _NOTE,
         "node_modules/.bin/cdk": _NOTE,
-        ".venv/bin/python": f'#!/bin/sh\nexec "{sys.executable}" "$@"\n',
+        ".venv/bin/python": _PYTHON.format(sys.executable),
         "scripts/real-account-smoke": SCRIPT.read_text(),
     }
     for name, text in programs.items():
@@ -94,6 +97,7 @@ def test_the_steps_in_order(project: Path) -> None:
         f"cdk bootstrap aws://{ACCOUNT}/eu-central-1",
         "asya doctor",
         "make --no-print-directory",
+        "python -m tests.real_account.paths flights-smoke",
         "aws s3 cp",
         "asya smoke",
         "aws ssm get-parameter",
@@ -113,7 +117,7 @@ def test_the_steps_in_order(project: Path) -> None:
     makes = [call.split()[4] for call in calls if call.startswith("make")]
     assert makes == ["deploy", "deploy", "destroy"]
     assert not any("--alarms" in call for call in calls)
-    assert "All 9 steps succeeded" in process.stdout
+    assert "All 10 steps succeeded" in process.stdout
     assert not (project / ".build" / "real-account-smoke").exists()
 
 
@@ -123,7 +127,7 @@ def test_after_a_failed_deployment_the_mesh_stays_and_the_last_lines_say_how_to_
         project, "--yes", "--region", "eu-central-1", FAILING=f"--no-print-directory -C {project} deploy"
     )
     assert process.returncode != 0
-    assert "step 3 of 9 failed" in process.stderr
+    assert "step 3 of 10 failed" in process.stderr
     assert f"make destroy MESH={mesh} STAGE=smoke OPTIONS=--yes" in process.stderr
     assert f"aws s3 rm --recursive s3://asya-flights-smoke-{ACCOUNT}-eu-central-1" in process.stderr
     assert [call for call in calls if call.startswith("asya smoke")] == []

@@ -63,8 +63,12 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/gateway/test_start_rights.py": ("test_headers_that_only_operators_may_set",),
     },
     "caller.reports": {
-        "unit/asya/gateway/lambdas/test_ingest.py": ("test_other_callers_cannot_report",),
+        "unit/asya/gateway/routes/test_reports.py": ("test_other_callers_cannot_report",),
         "unit/asya/gateway/test_access_identity_jwt_claims.py": ("test_a_token_reports_nothing",),
+    },
+    "caller.paths": {
+        "unit/asya/gateway/test_doors.py": ("test_a_hostile_path_reaches_no_other_call_than_iam_has_judged",),
+        "cloud/test_gateway_paths.py": ("test_a_caller_makes_the_calls_that_its_policy_allows_by_path",),
     },
     "caller.tenant": {
         "unit/asya/tasks/starts/test_submission.py": ("test_3_a_caller_names_no_tenant_but_itself",),
@@ -372,7 +376,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "mesh.reporting": {
-        "unit/asya/gateway/lambdas/test_ingest.py": (
+        "unit/asya/gateway/routes/test_reports.py": (
             "test_another_mesh_reports_if_its_role_is_named_as_an_operator",
             "test_other_callers_cannot_report",
         ),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def routes_of(
     function: str, settings: Settings, handlers: Iterable[object], build: Callable[[str], object] | None = None
 ) -> tuple[HttpRoute, ...]:
-    """Return the routes of a function's calls. A caller without the rights of a call never reaches its handler.
+    """Return the routes of a mesh, as one function has them. A caller without the rights of a call never reaches its handler.
 
     Args:
         function: The name of the function.
@@ -40,11 +40,16 @@ def routes_of(
     """
     by_class = {f"{type(each).__module__}.{type(each).__qualname__}": each for each in handlers}
     access = AccessRules(settings.table, settings.account, settings.region)
-    calls = [call for call in calls_of(settings.table) if call.function == function]
-    classes = dict.fromkeys(call.handler.rpartition(".")[0] for call in calls)
+    calls = calls_of(settings.table)
+    groups = settings.table.gateway.token_calls
+    classes = dict.fromkeys(call.handler.rpartition(".")[0] for call in calls if call.function == function)
     if build is not None:
         by_class |= {name: build(name) for name in classes if name not in by_class}
-    return tuple(HttpRoute(call, _with_rights(call, access, _handler(call, by_class))) for call in calls)
+
+    def responder(call: ApiCall) -> Responder | None:
+        return with_rights(call, access, _handler(call, by_class)) if call.function == function else None
+
+    return tuple(HttpRoute(call, responder(call), call.is_for_tokens(groups)) for call in calls)
 
 
 def _handler(call: ApiCall, by_class: dict[str, object]) -> Responder:
@@ -55,7 +60,8 @@ def _handler(call: ApiCall, by_class: dict[str, object]) -> Responder:
     return responder
 
 
-def _with_rights(call: ApiCall, access: AccessRules, responder: Responder) -> Responder:
+def with_rights(call: ApiCall, access: AccessRules, responder: Responder) -> Responder:
+    """Return what refuses a caller without the rights of a call, also where a route has no authorizer."""
     if call.is_public:
         return responder
 

@@ -120,10 +120,16 @@ Responder = Callable[[Request, datetime], Response]
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A call with the function that answers it."""
+    """A call with what answers it.
+
+    Attributes:
+        responder: Answers; None for a call of another function of the gateway.
+        takes_tokens: Whether the API for tokens has the call.
+    """
 
     call: ApiCall
-    responder: Responder
+    responder: Responder | None
+    takes_tokens: bool = True
 
 
 def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], now: datetime, log: Logger) -> dict[str, Any]:
@@ -198,22 +204,66 @@ def _parse(event: Mapping[str, Any]) -> _Event:
 
 
 def _dispatch(event: _Event, routes: Sequence[HttpRoute], now: datetime) -> Response:
-    http, path = event.request_context.http, _path(event)
-    matches = [route for route in routes if route.call.parameters(path) is not None]
+    context, path = event.request_context, _path(event)
+    has_token = context.authorizer is not None and context.authorizer.jwt is not None
+    matches = [
+        route for route in routes if (route.takes_tokens or not has_token) and route.call.parameters(path) is not None
+    ]
     for route in sorted(matches, key=lambda each: each.call.variables):
-        if route.call.method == http.method:
-            return route.responder(_request(event, path, route.call), now)
+        if route.call.method == context.http.method:
+            return _responder(route)(_request(event, path, route.call), now)
     if matches:
         allowed = ", ".join(sorted({route.call.method for route in matches}))
-        response = _error(405, "method_not_allowed", f"{path} accepts {allowed}, not {http.method}")
+        response = _error(405, "method_not_allowed", f"{path} accepts {allowed}, not {context.http.method}")
         return Response(response.status, response.content, {"allow": allowed})
-    raise ApiError(404, "not_found", f"no route matches {path}")
+    raise _unknown(path)
+
+
+def _responder(route: HttpRoute) -> Responder:
+    """Return what answers a call.
+
+    Raises:
+        ApiError: 503 for a call of another function, while a deployment changes the routes.
+    """
+    if route.responder is None:
+        raise ApiError(503, "unavailable", f"{route.call.route} is moving to another function; try again")
+    return route.responder
+
+
+def _unknown(path: str) -> ApiError:
+    return ApiError(404, "not_found", f"no route matches {path}")
+
+
+# What remains encoded, but for the percent sign itself, and parts that name a folder.
+_ODD_PATH = re.compile(r"%(?!25)[0-9a-f]{2}|//|/\.\.?(/|$)", re.IGNORECASE)
 
 
 def _path(event: _Event) -> str:
+    """Return the path without the stage, decoded as API Gateway decodes it.
+
+    Raises:
+        ApiError: 404 if it has a part that other readers may read otherwise, or is not the path that API Gateway has matched.
+    """
     context = event.request_context
     prefix = f"/{context.stage}" if context.stage != "$default" else ""
-    return context.http.path.removeprefix(prefix)
+    path = context.http.path.removeprefix(prefix)
+    rest = (event.path_parameters or {}).get("proxy", "")
+    if _ODD_PATH.search(path) or not path.rstrip("/").endswith(rest.rstrip("/")):
+        raise _unknown(path)
+    return path.replace("%25", "%")
+
+
+def _parameters(event: _Event, path: str, call: ApiCall) -> Mapping[str, str]:
+    """Return the variable parts of the path by name.
+
+    Raises:
+        ApiError: 404 if API Gateway has read others: a function gets the path only up to a decoded question mark.
+    """
+    found = call.parameters(path) or {}
+    theirs = event.path_parameters or {}
+    if any(theirs.get(name, value).replace("%25", "%") != value for name, value in found.items()):
+        raise _unknown(path)
+    return found
 
 
 def _request(event: _Event, path: str, call: ApiCall) -> Request:
@@ -223,7 +273,7 @@ def _request(event: _Event, path: str, call: ApiCall) -> Request:
     return Request(
         method=context.http.method,
         path=path,
-        parameters=(call.parameters(path) or {}) | (event.path_parameters or {}),
+        parameters=_parameters(event, path, call),
         query=event.query_string_parameters or {},
         headers=headers,
         body=_body(event),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from aws_lambda_powertools import Logger
@@ -20,10 +20,11 @@ from aws_lambda_powertools import Logger
 from asya.function.aws.settings import load_settings
 from asya.function.lambdas.environment import Environment
 from asya.function.lambdas.function import Function
+from asya.gateway.doors import passed_path
 from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest, build_streams, stream_routes
+from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest, StreamRoutes, build_streams, stream_routes
 
 HEALTH = "/health"
 _CONTEXT_HEADER = "x-amzn-request-context"
@@ -98,7 +99,7 @@ def _event(method: str, address: str, headers: dict[str, str]) -> dict[str, Any]
         "headers": headers,
         "queryStringParameters": dict(parse_qsl(split.query, keep_blank_values=True)),
         "requestContext": {
-            "http": {"method": method, "path": unquote(split.path)},
+            "http": {"method": method, "path": passed_path(split.path)},
             "domainName": context.domain_name,
             "stage": context.stage,
             "requestId": context.request_id,
@@ -176,11 +177,15 @@ def http_server(streams: StreamServer, port: int = _PORT) -> ThreadingHTTPServer
     return Server(("127.0.0.1", port), Handler)
 
 
+def live_routes(own: Function, streams: StreamRoutes) -> list[HttpRoute]:
+    """Return the routes of streams; the other calls of the gateway do not come here."""
+    return [each for each in stream_routes(own, streams) if each.responder is not None and each.call.method == "GET"]
+
+
 def stream_server(own: Function) -> StreamServer:
     """Build the server of a mesh."""
     streams = replace(build_streams(own), is_continuous=True)
-    routes = [each for each in stream_routes(own, streams) if each.call.method == "GET"]
-    return StreamServer(routes, streams.poller, own.environment, own.telemetry.log)
+    return StreamServer(live_routes(own, streams), streams.poller, own.environment, own.telemetry.log)
 
 
 def main() -> None:

@@ -1,13 +1,16 @@
 """The gateway: its functions, in processes that stay warm until they crash."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from asya import registry
 from asya.function.aws.settings import Settings
-from asya.gateway.call_table import calls_of, find_call
+from asya.gateway.call_table import calls_of
+from asya.gateway.doors import Door, choose, doors_of, passed_path
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
@@ -102,15 +105,25 @@ class Gateway:
     mesh: MeshTable
     functions: Mapping[str, GatewayFunction]
 
+    @cached_property
+    def _doors(self) -> tuple[Door, ...]:
+        return doors_of(calls_of(self.mesh))
+
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process of its function crashed."""
         http = event["requestContext"]["http"]
-        call = find_call(calls_of(self.mesh), http["method"], http["path"])
-        if call is None:
-            headers = {"content-type": "application/json"}
-            return {"statusCode": 404, "headers": headers, "body": '{"message":"Not Found"}'}
-        decoded = {name: unquote(value) for name, value in (call.parameters(http["path"]) or {}).items()}
-        return self.functions[call.function].handle(event | {"pathParameters": decoded})
+        door = choose(self._doors, http["method"], http["path"])
+        if door is None:
+            return _refusal(404, "Not Found")
+        if not door.is_open and event["requestContext"]["authorizer"] is None:
+            return _refusal(403, "Forbidden")
+        entered = {"routeKey": door.key, "pathParameters": door.parameters(http["path"]) or None}
+        return self.functions[door.function].handle(event | entered)
+
+
+def _refusal(status: int, message: str) -> dict[str, Any]:
+    headers = {"content-type": "application/json"}
+    return {"statusCode": status, "headers": headers, "body": json.dumps({"message": message}, separators=(",", ":"))}
 
 
 def event(
@@ -118,14 +131,15 @@ def event(
 ) -> dict[str, Any]:
     """Build the event of API Gateway, payload format 2.0; a caller without an ARN has signed nothing."""
     parts = urlsplit(url)
+    path = passed_path(parts.path)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     return {
         "version": "2.0",
-        "rawPath": parts.path,
+        "rawPath": path,
         "headers": {name.lower(): value for name, value in headers.items()},
         "queryStringParameters": query or None,
         "requestContext": {
-            "http": {"method": method, "path": parts.path},
+            "http": {"method": method, "path": path},
             "domainName": HOST,
             "stage": "$default",
             "requestId": "simulated",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as apigateway
@@ -14,7 +15,8 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from asya.api_call import ApiCall
-from asya.gateway.call_table import CALLS, own_calls
+from asya.gateway.call_table import calls_of
+from asya.gateway.doors import Door, doors_of
 from asya_infra.acknowledgements import acknowledge
 from asya_infra.constructs.encryption import customer_key
 from asya_infra.mesh import Mesh
@@ -23,10 +25,13 @@ from asya_infra.options import OptionError
 
 # Calls per second; API Gateway answers 429 above.
 _CALLS_PER_SECOND, _BURST = 500, 1000
+# Most calls come in by one route, so it takes more.
+_MAIN_RATE = (2000, 4000)
 _PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token or signature itself."
 _LOG_FIELDS = {
     "request_id": "requestId",
     "at": "requestTime",
+    "method": "httpMethod",
     "route": "routeKey",
     "path": "path",
     "status": "status",
@@ -42,8 +47,8 @@ class ApiSettings:
 
     Attributes:
         name: the name of the API; the name of its log group contains it.
-        calls: the calls; public calls have no authorizer.
-        functions: the functions of the calls, by name.
+        calls: the calls.
+        functions: the functions of the gateway, by name.
         authorizer: authenticates callers.
         caller: the context variable with the caller, for the access log.
         log_retention: the retention of the access log.
@@ -58,10 +63,16 @@ class ApiSettings:
     log_retention: logs.RetentionDays
     log_key: kms.IKey | None = None
 
+    @cached_property
+    def doors(self) -> tuple[Door, ...]:
+        """The routes of the calls; open ones have no authorizer."""
+        return doors_of(self.calls, _MAIN_RATE)
+
 
 def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
     """Add an API with its stage and its access log."""
     api = apigateway.HttpApi(scope, "Api", api_name=entrance.name, create_default_stage=False)
+    answering = {door.function for door in entrance.doors}
     integrations = {
         name: HttpLambdaIntegration(
             f"{name}-integration",
@@ -70,22 +81,19 @@ def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
             scope_permission_to_route=False,
         )
         for name, function in entrance.functions.items()
+        if name in answering
     }
     routes: list[apigateway.HttpRoute] = []
-    for call in entrance.calls:
-        new_routes = [
-            route
-            for path in call.paths
-            for route in api.add_routes(
-                path=path,
-                methods=[apigateway.HttpMethod[call.method]],
-                integration=integrations[call.function],
-                authorizer=None if call.is_public else entrance.authorizer,
-            )
-        ]
-        routes += new_routes
-        if call.is_public:
-            acknowledge(new_routes[0], "AwsSolutions-APIG4", _PUBLIC_REASON)
+    for door in entrance.doors:
+        [route] = api.add_routes(
+            path=door.path,
+            methods=[apigateway.HttpMethod[door.method]],
+            integration=integrations[door.function],
+            authorizer=None if door.is_open else entrance.authorizer,
+        )
+        routes.append(route)
+        if door.is_open:
+            acknowledge(route, "AwsSolutions-APIG4", _PUBLIC_REASON)
     _default_stage(scope, entrance, api, routes)
     return api
 
@@ -103,7 +111,7 @@ def _default_stage(
         removal_policy=RemovalPolicy.DESTROY,
     )
     fields = _LOG_FIELDS | {"caller": entrance.caller}
-    rates = {call.route: call.rate for call in entrance.calls if call.rate is not None}
+    rates = {door.key: door.rate for door in entrance.doors if door.rate is not None}
     stage = apigateway.CfnStage(
         scope,
         "Stage",
@@ -148,15 +156,14 @@ def jwt_api(
             f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
         )
     # Links lead to the API for signed calls.
-    calls = [call for call in (*CALLS, *own_calls(mesh.table)) if call.is_for_tokens(jwt.calls)]
-    answering = {call.function for call in calls}
+    calls = [call for call in calls_of(mesh.table) if call.is_for_tokens(jwt.calls)]
     tokens = Construct(scope, "Tokens")
     return http_api(
         tokens,
         ApiSettings(
             name=f"asya-{mesh.namespace}-jwt",
             calls=calls,
-            functions={name: function for name, function in functions.items() if name in answering},
+            functions=functions,
             authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
             caller="authorizer.claims.sub",
             log_retention=mesh.log_retention,

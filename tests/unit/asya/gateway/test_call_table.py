@@ -11,7 +11,7 @@ import pytest
 
 from asya import registry
 from asya.api_call import ApiCall, Named
-from asya.gateway.call_table import CALLS, find_call
+from asya.gateway.call_table import CALLS
 from asya.manifest import Requests
 
 
@@ -42,16 +42,8 @@ def test_the_summary_of_a_call_for_operators_says_so(call: ApiCall) -> None:
 
 
 def test_no_two_calls_have_one_route() -> None:
-    keys = [key for call in CALLS for key in call.route_keys]
+    keys = [call.route for call in CALLS]
     assert len(keys) == len(set(keys))
-
-
-def test_a_path_without_variables_goes_before_one_with_them() -> None:
-    found = find_call(reversed(CALLS), "POST", "/api/v1/mesh/redrive")
-    assert found is not None
-    assert found.path == "/api/v1/mesh/redrive"
-    assert find_call(CALLS, "PUT", "/api/v1/mesh") is None
-    assert find_call(CALLS, "GET", "/api/v1/mesh//timeline") is None
 
 
 def test_the_declarations_import_no_handler_and_no_type() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace as changed
 from asya.function.aws import clients
 from asya.function.aws.outage_notes import OutageNotes
 from asya.function.aws.outages import Outage
-from asya.gateway.lambdas import wiring
+from asya.gateway.lambdas.api import api
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import encode_table
 from asya.protocol.times import format_time
@@ -255,7 +255,7 @@ def test_a_task_of_another_owner_is_not_found(gateway: Gateway) -> None:
 def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     for name in ("start-task", "read-task"):
         assert gateway.api(signed_by(recorded_event(name), None))[0] == 403
-    assert gateway.ingest(signed_by(recorded_event("report-events"), None))[0] == 403
+    assert gateway.api(signed_by(recorded_event("report-events"), None))[0] == 403
     assert gateway.api(recorded_event("health")) == (200, {"status": "ok"})
 
 
@@ -303,7 +303,7 @@ def test_an_unexpected_error_gets_an_error_response(gateway: Gateway, monkeypatc
 
 # --- POST /api/v1/mesh/events ---------------------------------------------------------------------------------------
 
-TASK = recorded_event("read-task")["pathParameters"]["id"]
+TASK = recorded_event("read-task")["rawPath"].rpartition("/")[2]
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def reported(gateway: Gateway) -> None:
 @pytest.mark.rule("13.event-data")
 @pytest.mark.usefixtures("reported")
 def test_reports_are_taken_and_shown(gateway: Gateway) -> None:
-    status, content = gateway.ingest(recorded_event("report-events"))
+    status, content = gateway.api(recorded_event("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [204] * 4)
     shown = gateway.api(recorded_event("read-task"))[1]
     assert (shown["status"], shown["progress_percent"], shown["actor"]) == ("running", 25, "inspect-dataset")
@@ -332,7 +332,7 @@ def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) ->
     event = recorded_event("report-events")
     items = json.loads(event["body"])
     items[1] = items[1] | {"position": -1}
-    status, content = gateway.ingest(event | {"body": json.dumps(items)})
+    status, content = gateway.api(event | {"body": json.dumps(items)})
     assert (status, [item["status"] for item in content["items"]]) == (200, [204, 400, 204, 204])
     assert content["items"][1]["error"].startswith("position is -1")
     assert content["items"][1]["id"] == TASK
@@ -340,36 +340,35 @@ def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) ->
 
 def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     event = recorded_event("report-events")
-    assert [item["status"] for item in gateway.ingest(event)[1]["items"]] == [404] * 4
+    assert [item["status"] for item in gateway.api(event)[1]["items"]] == [404] * 4
     assert set(gateway.write_reports(json.loads(event["body"]))) == {204}
-    assert [item["status"] for item in gateway.ingest(event)[1]["items"]] == [204] * 4
+    assert [item["status"] for item in gateway.api(event)[1]["items"]] == [204] * 4
 
 
 def test_only_operators_report(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-    status, content = gateway.ingest(signed_by(recorded_event("report-events"), BOB))
+    status, content = gateway.api(signed_by(recorded_event("report-events"), BOB))
     assert (status, content["error"]["code"]) == (403, "forbidden")
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
 def test_invalid_batches_are_rejected(gateway: Gateway, body: str) -> None:
-    status, content = gateway.ingest(recorded_event("report-events") | {"body": body})
+    status, content = gateway.api(recorded_event("report-events") | {"body": body})
     assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
 
 @pytest.mark.rule("13.events.batch")
 def test_failures_are_shown_for_each_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
-    status, content = gateway.ingest(recorded_event("report-events"))
+    status, content = gateway.api(recorded_event("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
 
 
 def test_the_entry_points_build_themselves(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (wiring.api, wiring.ingest):
-        monkeypatch.setattr(each, "_started", None)
+    monkeypatch.setattr(api, "_started", None)
     (Path(gateway.environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(MESH))
-    assert wiring.api(recorded_event("health"), None)["statusCode"] == 200
-    assert wiring.ingest(recorded_event("report-events"), None)["statusCode"] == 200
-    started = json.loads(wiring.api(recorded_event("start-task"), None)["body"])["id"]
-    shown = json.loads(wiring.api(read_task_event(started), None)["body"])
+    assert api(recorded_event("health"), None)["statusCode"] == 200
+    assert api(recorded_event("report-events"), None)["statusCode"] == 200
+    started = json.loads(api(recorded_event("start-task"), None)["body"])["id"]
+    shown = json.loads(api(read_task_event(started), None)["body"])
     assert shown["created_at"] <= format_time(datetime.now().astimezone())

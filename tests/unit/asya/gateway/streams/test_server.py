@@ -18,8 +18,8 @@ from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
 from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.routes import CURRENT, StreamRequest, StreamRoutes, stream_routes
-from asya.gateway.streams.server import StreamServer, http_server
+from asya.gateway.streams.routes import CURRENT, StreamRequest, StreamRoutes
+from asya.gateway.streams.server import StreamServer, http_server, live_routes
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
@@ -77,7 +77,7 @@ class World:
             keys=Keys(),  # type: ignore[arg-type]
             is_continuous=True,
         )
-        routes, log = stream_routes(Function(SETTINGS), streams), Telemetry("flights", "test").log
+        routes, log = live_routes(Function(SETTINGS), streams), Telemetry("flights", "test").log
         return StreamServer(routes, streams.poller, self.environment, log, keepalive, max_seconds)
 
 
