@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.protocol.mesh_table import MeshTable
 
@@ -34,12 +35,25 @@ class Named(msgspec.Struct, frozen=True):
         return pkgutil.resolve_name(self.name)
 
 
+class Apart(msgspec.Struct, frozen=True):
+    """Another function that answers a call in some meshes.
+
+    Attributes:
+        function: The function.
+        exists: The predicate of these meshes.
+    """
+
+    function: str
+    exists: Named
+
+
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call.
 
     Attributes:
         handler: The method that answers: a module, its class, and the method after the last dot.
         function: The function that answers the call.
+        apart: The function that answers in meshes where that one has no room for it.
         summary: What it does, for the OpenAPI document and the page of the gateway.
         details: What the page says besides. Links are those of the page.
         rights: Who may call.
@@ -61,6 +75,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     handler: str
     function: str
+    apart: Apart | None = None
     summary: str
     details: str = ""
     rights: Rights = "signed"
@@ -81,6 +96,12 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     def is_in(self, mesh: MeshTable) -> bool:
         """Whether a mesh has the call."""
         return self.exists is None or bool(self.exists.load()(mesh, self.function))
+
+    def of(self, mesh: MeshTable) -> "ApiCall":
+        """Return the call with the function that answers it in a mesh."""
+        if self.apart is None or not self.apart.exists.load()(mesh, self.apart.function):
+            return self
+        return replace(self, function=self.apart.function)
 
     @property
     def is_public(self) -> bool:

@@ -42,6 +42,20 @@ def is_actor(mesh: MeshTable, name: str) -> bool:
     return name in mesh.actors
 
 
+_MANY = 50
+"""Up to this number of actors, the role of one function has room for the queues and the log groups of all of them."""
+
+
+def with_many_actors(mesh: MeshTable, _name: str) -> bool:
+    """With more than 50 actors."""
+    return len(mesh.actors) > _MANY
+
+
+def with_few_actors(mesh: MeshTable, _name: str) -> bool:
+    """With up to 50 actors."""
+    return len(mesh.actors) <= _MANY
+
+
 def with_jobs(mesh: MeshTable, _name: str) -> bool:
     """With heavy actors."""
     return any(actor.kind == "spark" for actor in mesh.actors.values())

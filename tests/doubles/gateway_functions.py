@@ -21,7 +21,7 @@ from asya.gateway.call_table import CALLS
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
-from asya.gateway.operations.wiring import build_logs, build_operations
+from asya.gateway.operations.wiring import build_operations
 from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from asya.protocol.events import EventResult
@@ -160,7 +160,6 @@ class Gateway:
             names.GATEWAY_API: self.api,
             names.GATEWAY_STREAM: self.stream,
             names.OPERATIONS: self.operations,
-            names.LOGS: lambda event: self._call(build_logs, event, at(0)),
         }
         return functions[function](event)
 

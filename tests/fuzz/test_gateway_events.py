@@ -15,7 +15,7 @@ from asya.gateway.doors import choose, doors_of
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api import build_api
-from asya.gateway.operations.wiring import build_logs, build_operations
+from asya.gateway.operations.wiring import build_operations
 from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
 from tests.doubles.gateway_functions import (
@@ -38,7 +38,6 @@ from tests.unit.memory_tables import memory_tables
 BUILD = {
     names.GATEWAY_API: build_api,
     names.GATEWAY_STREAM: stream_routes,
-    names.LOGS: build_logs,
     names.OPERATIONS: build_operations,
 }
 DOORS = doors_of(CALLS)

@@ -93,7 +93,6 @@ USES = {
     "x-gateway-stream": ({"dynamodb"}, set()),
     "x-gateway-live": ({"dynamodb"}, set()),
     "x-operations": ({"dynamodb", "s3", "sqs"}, set()),
-    "x-logs": ({"dynamodb", "s3"}, set()),
     "x-task-sweep": ({"dynamodb"}, set()),
     "x-fan-in-sweep": ({"dynamodb", "sqs"}, {"sqs"}),
     "x-pause-sweep": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),

@@ -22,7 +22,6 @@ SYSTEM = (
         "x-gateway-api",
         "x-gateway-stream",
         "x-gateway-live",
-        "x-logs",
         "x-operations",
     ),
 )
@@ -71,7 +70,6 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-roles", "senders.lambdas.role_listing.role_listing"),
         ("x-gateway-api", "gateway.lambdas.api.api"),
         ("x-gateway-stream", "gateway.streams.routes.stream"),
-        ("x-logs", "gateway.operations.wiring.logs"),
         ("x-operations", "gateway.operations.wiring.operations"),
     ],
 )

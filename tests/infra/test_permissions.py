@@ -342,7 +342,6 @@ def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
         ("x-gateway-stream", set()),
         ("x-gateway-live", set()),
         ("x-operations", set()),
-        ("x-logs", set()),
     ],
 )
 def test_tables(shop: Any, actor: str, tables: set[str]) -> None:

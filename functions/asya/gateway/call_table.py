@@ -28,7 +28,7 @@ CALLS: tuple[ApiCall, ...] = (
 
 def calls_of(mesh: MeshTable) -> tuple[ApiCall, ...]:
     """Return the calls of a mesh."""
-    return (*(call for call in CALLS if call.is_in(mesh)), *own_calls(mesh))
+    return (*(call.of(mesh) for call in CALLS if call.is_in(mesh)), *own_calls(mesh))
 
 
 def own_calls(mesh: MeshTable) -> tuple[ApiCall, ...]:

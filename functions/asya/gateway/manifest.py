@@ -18,7 +18,18 @@ from asya.needs import (
     uses,
     writes,
 )
-from asya.predicates import with_callbacks, with_chained_triggers, with_fan_in, with_jobs, with_tools, with_triggers
+from asya.predicates import (
+    Predicate,
+    always,
+    with_callbacks,
+    with_chained_triggers,
+    with_fan_in,
+    with_few_actors,
+    with_jobs,
+    with_many_actors,
+    with_tools,
+    with_triggers,
+)
 from asya.protocol import names
 from asya.protocol.job_runs import LOGS_FOLDER, RUNS_PREFIX
 from asya.protocol.keys import (
@@ -61,7 +72,14 @@ def _without_task_sweep(mesh: MeshTable) -> str:
     return "tasks past their deadline stay open" + (", and schedules start nothing" if mesh.triggers else "")
 
 
-def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True, traces: bool = False) -> Function:
+def _calls(
+    name: str,
+    entry_point: str,
+    *needs: Need,
+    changes: bool = True,
+    traces: bool = False,
+    exists: Predicate = always,
+) -> Function:
     """Declare a function that answers calls."""
     return Function(
         name=name,
@@ -69,6 +87,7 @@ def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True, trac
         called_by=Requests(changes=changes),
         timeout=CALL_TIMEOUT,
         needs=needs,
+        exists=exists,
         traces=traces,
     )
 
@@ -78,6 +97,7 @@ _COPIES = tuple(
     f"{prefix}*" for prefix in (INPUTS_PREFIX, DEAD_LETTERS_PREFIX, PAUSES_PREFIX, PAYLOADS_PREFIX, INBOX_PREFIX)
 )
 _SIGNS_TOKENS = ("kms:GenerateMac",)
+_READS_LINES = ("logs:FilterLogEvents",)
 
 FUNCTIONS = (
     _calls(
@@ -116,7 +136,7 @@ FUNCTIONS = (
     _calls(
         names.OPERATIONS,
         "asya.gateway.operations.wiring.operations",
-        # It reads job runs, dead letters, numbers and failures. It can send and delete no message.
+        # It reads lines, job runs, dead letters, numbers and failures. It can send and delete no message.
         _QUERIES_TASKS,
         Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, DUE_INDEX)),
         Items(table="tasks", calls=("BatchGetItem", "GetItem")),
@@ -127,7 +147,9 @@ FUNCTIONS = (
         # Which functions read the queues of the mesh, and the reserved concurrency of each: no code, no variable.
         Calls(calls=("lambda:ListEventSourceMappings",), on=Resource.EVENT_SOURCES),
         Calls(calls=("lambda:GetFunctionConcurrency",), on=Resource.FUNCTIONS),
-        # The records of job runs, and their manifests, results and heartbeats.
+        # What functions have logged. In a mesh of many actors x-logs reads it.
+        Calls(calls=_READS_LINES, on=Resource.LOG_GROUPS, when=with_few_actors),
+        # The records of job runs, their manifests, results and heartbeats, and the logs that EMR Serverless writes of them.
         Items(table=names.PENDING_TABLE, calls=("GetItem", "Query"), when=with_jobs),
         reads(f"{RUNS_PREFIX}*", when=with_jobs),
         lists(f"{RUNS_PREFIX}*", when=with_jobs),
@@ -138,12 +160,13 @@ FUNCTIONS = (
         "asya.gateway.operations.wiring.logs",
         # It reads what functions and job runs have logged, and no payload, result or message.
         _QUERIES_TASKS,
-        Calls(calls=("logs:FilterLogEvents",), on=Resource.LOG_GROUPS),
+        Calls(calls=_READS_LINES, on=Resource.LOG_GROUPS),
         # The records of job runs, and the logs that EMR Serverless writes of them.
         Items(table=names.PENDING_TABLE, calls=("GetItem",), when=with_jobs),
         reads(f"{RUNS_PREFIX}*/{LOGS_FOLDER}/*", when=with_jobs),
         lists(f"{RUNS_PREFIX}*", when=with_jobs),
         changes=False,
+        exists=with_many_actors,
     ),
     Function(
         name=names.REPORTS,

@@ -31,7 +31,6 @@ from asya.needs import (
 from asya.protocol import names
 from asya.protocol.keys import PAYLOADS_PREFIX, S3Prefix
 from asya.protocol.mesh_table import MeshTable
-from asya.registry import own_functions
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant, of_leading_keys
@@ -151,8 +150,8 @@ def _job_roles(place: Place) -> _Found:
 
 def _log_groups(place: Place) -> _Found:
     """Find the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
-    own, addresses = (each.name for each in own_functions(place.table)), place.addresses
-    functions = (*place.table.actors, *names.SYSTEM_FUNCTIONS, *own)
+    addresses, declared = place.addresses, (each.name for each in registry.functions_of(place.table))
+    functions = (*place.table.actors, *declared, names.GATEWAY_LIVE)
     groups = [addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}") for each in functions]
     # AWS checks the form with the log streams, the local cloud the one without. A large mesh has no room for both.
     forms = ("", ":*") if len(groups) <= _MOST_IN_BOTH_FORMS else (":*",)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from asya.capabilities.dead_letters import redrive
 from asya.capabilities.dead_letters.aws import replays
 from asya.capabilities.dead_letters.aws.replays import ReplayCall, ReplayStarts
-from asya.gateway.routes import failures
+from asya.gateway.routes import dismissals
 from asya.protocol import task_merge
 from asya.protocol.task import ReplayLink, TaskRecord
 from asya.tasks import cancellation, resolution
@@ -60,7 +60,7 @@ def _task_of_anybody(_real: Any, store: Any, task_id: str, _caller: Any, now: An
     return store.read(task_id, now)
 
 
-_DISMISSALS = "unit/asya/gateway/routes/test_failures_dismissals.py"
+_DISMISSALS = "unit/asya/gateway/routes/test_dismissals.py"
 _LINKS = "unit/asya/gateway/routes/test_replays_links.py"
 _RESOLUTION = "unit/asya/tasks/test_resolution.py"
 _SETS = "unit/asya/gateway/routes/test_replays_set_replays.py"
@@ -79,7 +79,7 @@ MISTAKES = (
     ),
     found_by(
         "lets any caller dismiss a failure",
-        wrap(failures, "visible_task", _task_of_anybody),
+        wrap(dismissals, "visible_task", _task_of_anybody),
         f"{_DISMISSALS}::test_only_failures_of_ones_own_are_dismissed",
     ),
     found_by(

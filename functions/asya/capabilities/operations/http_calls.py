@@ -1,6 +1,6 @@
 """Declares the calls of the gateway about logs, numbers, job runs and dead letters, for operators (`protocol §13`)."""
 
-from asya.api_call import CURSOR, LIMIT, ApiCall, Named, Schema
+from asya.api_call import CURSOR, LIMIT, Apart, ApiCall, Named, Schema
 from asya.protocol import names
 
 _LINES: Schema = {
@@ -12,11 +12,15 @@ _LINES: Schema = {
 _SINCE: Schema = {"type": "string", "format": "date-time", "description": "the earliest time"}
 _SOURCE: Schema = {"type": "string", "enum": Named("asya.capabilities.operations.log_lines.RUN_SOURCES")}
 
+_APART = Apart(names.LOGS, Named("asya.predicates.with_many_actors"))
+"""The role of one function has no room for the queues and the log groups of many actors."""
+
 TASK_LINES = ApiCall(
     method="GET",
     path="/api/v1/operations/logs/{id}",
     handler="asya.gateway.operations.logs.LogRoutes.of_task",
-    function=names.LOGS,
+    function=names.OPERATIONS,
+    apart=_APART,
     summary="Read what functions have logged about a task, and its job runs; for operators",
     details="See [lines](#lines)",
     in_console=True,
@@ -29,7 +33,8 @@ ACTOR_LINES = ApiCall(
     method="GET",
     path="/api/v1/operations/actors/{actor}/logs",
     handler="asya.gateway.operations.logs.LogRoutes.of_actor",
-    function=names.LOGS,
+    function=names.OPERATIONS,
+    apart=_APART,
     summary="Read what an actor has logged, by default in the last hour; for operators",
     in_console=True,
     rights="operators",
@@ -41,7 +46,8 @@ RUN_LINES = ApiCall(
     method="GET",
     path="/api/v1/operations/runs/{run_id}/logs",
     handler="asya.gateway.operations.logs.LogRoutes.of_run",
-    function=names.LOGS,
+    function=names.OPERATIONS,
+    apart=_APART,
     summary="Read what driver and executors of a job run have written; for operators",
     in_console=True,
     rights="operators",

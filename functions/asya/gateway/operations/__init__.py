@@ -1,5 +1,5 @@
 """Calls about a mesh: lines, job runs, dead letters, numbers, failures (`protocol §13`, operations).
 
-`x-operations` and `x-logs` have roles of their own, so the role of the API reads none of it. Their entry points are in
-`wiring.py`.
+`x-operations` has a role of its own, so the role of the API reads none of it. In a mesh of many actors `x-logs` reads the lines.
+Their entry points are in `wiring.py`.
 """

@@ -30,20 +30,24 @@ from asya.sidecar.aws.circuit_breaker import read_circuit
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.lists import build_lists
 from asya.tasks.aws.stored_tasks import StoredTasks
+from asya.tasks.aws.task_store import TaskStore
 
 
 def build_logs(own: HttpServices) -> tuple[HttpRoute, ...]:
     """Build the calls for lines."""
+    return routes_of(names.LOGS, own.settings, [_lines(own, StoredTasks(own).store)])
+
+
+def _lines(own: HttpServices, store: TaskStore) -> LogRoutes:
     settings = own.settings
-    calls = LogRoutes(
+    return LogRoutes(
         mesh=settings.table,
-        store=StoredTasks(own).store,
+        store=store,
         functions=FunctionLogs(clients.logs(), settings.namespace) if own.lines is None else own.lines,
         runs=RunLogs(clients.s3(), settings.bucket),
         records=_records(settings),
         environment=own.environment,
     )
-    return routes_of(names.LOGS, settings, [calls])
 
 
 def _records(settings: Settings) -> RunRecords:
@@ -51,7 +55,7 @@ def _records(settings: Settings) -> RunRecords:
 
 
 def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
-    """Build the calls for job runs, dead letters, numbers and failures."""
+    """Build the calls for lines, job runs, dead letters, numbers and failures."""
     settings, environment = own.settings, own.environment
     architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")  # of the Spark application, for prices
     mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
@@ -73,6 +77,7 @@ def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
         names.OPERATIONS,
         settings,
         (
+            _lines(own, stored.store),
             FailureRoutes(Failures(task_lists), AccessRules(mesh, settings.account, settings.region)),
             RunRoutes(mesh, reader, prices_of(architecture), bucket),
             DeadLetterRoutes(mesh, stored.tasks, scan),
@@ -107,6 +112,6 @@ def _run_counter(settings: Settings) -> RunCounter:
 
 
 operations = HttpEntryPoint(build_operations)
-"""The Lambda handler of the calls for job runs, dead letters, numbers and failures."""
+"""The Lambda handler of the calls about a mesh."""
 logs = HttpEntryPoint(build_logs)
-"""The Lambda handler of the calls for lines."""
+"""The Lambda handler of the calls for lines in a mesh of many actors."""

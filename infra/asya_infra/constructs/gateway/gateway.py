@@ -14,6 +14,7 @@ from constructs import Construct
 
 from asya.gateway.call_table import calls_of
 from asya.manifest import Requests
+from asya.predicates import with_many_actors
 from asya.protocol import names
 from asya.registry import own_functions
 from asya.tasks.aws.items import RECORD, WATCHED
@@ -106,8 +107,9 @@ class Gateway(Construct):
                 table,
                 environment={"ASYA_SPARK_ARCHITECTURE": mesh.file.spark.application.architecture.upper()},
             ),
-            _function(mesh, names.LOGS, table),
         )
+        if with_many_actors(mesh.table, names.LOGS):
+            functions += (_function(mesh, names.LOGS, table),)
         if mesh.table.webhooks:
             calls_tools = any(trigger.webhook and trigger.tool for trigger in mesh.table.triggers.values())
             # The arguments of tools are checked before an answer names their task.

@@ -151,7 +151,7 @@ def test_only_the_completion_cancels_job_runs() -> None:
 
 def test_only_operators_see_metrics() -> None:
     with pytest.raises(ClientError, match="cloudwatch:GetMetricData"):
-        list(client(of_metrics, "x-logs").get_paginator("get_metric_data").paginate(MetricDataQueries=[]))
+        list(client(of_metrics, "x-gateway-api").get_paginator("get_metric_data").paginate(MetricDataQueries=[]))
 
 
 def test_who_is_no_function_has_no_role() -> None:

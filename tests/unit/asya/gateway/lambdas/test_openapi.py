@@ -5,6 +5,7 @@ import re
 
 import pytest
 from jsonschema_rs import meta, validator_for
+from msgspec.structs import replace
 
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS, calls_of
@@ -15,7 +16,7 @@ from asya.gateway.lambdas.openapi import document
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.routes import stream_routes
 from asya.protocol import names
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.triggers import Trigger, Webhook
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -33,15 +34,19 @@ DOCUMENT = document(MESH, "https://gateway.example")
 TASK = str(recorded_event("read-task")["rawPath"]).rpartition("/")[2]
 
 
-def test_every_call_is_answered_by_its_function(gateway: Gateway) -> None:
-    settings = settings_with(gateway.environ, gateway.mesh)
-    for name, build in (
-        (names.GATEWAY_API, build_api), (names.GATEWAY_STREAM, stream_routes), (names.LOGS, build_logs),
-        (names.OPERATIONS, build_operations),
-    ):  # fmt: skip
+@pytest.mark.parametrize("actors", [4, 51])
+def test_every_call_is_answered_by_its_function(gateway: Gateway, actors: int) -> None:
+    """In a mesh of many actors `x-logs` answers the calls for lines."""
+    more = {f"actor-{number}": Actor(kind="handler") for number in range(actors - len(MESH.actors))}
+    mesh = replace(MESH, actors=MESH.actors | more)
+    settings = settings_with(gateway.environ, mesh)
+    builds = {names.GATEWAY_API: build_api, names.GATEWAY_STREAM: stream_routes, names.OPERATIONS: build_operations}
+    builds |= {names.LOGS: build_logs} if actors > 50 else {}
+    assert {call.function for call in calls_of(mesh)} == {*builds}
+    for name, build in builds.items():
         routes = build(HttpServices(settings, given_telemetry=Telemetry("flights", "test")))
         assert {route.call.route for route in routes if route.responder is not None} == {
-            call.route for call in calls_of(MESH) if call.function == name
+            call.route for call in calls_of(mesh) if call.function == name
         }
 
 

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.function.aws import clients
-from asya.gateway.operations.wiring import build_logs
+from asya.gateway.operations.wiring import build_operations
 from asya.protocol import names
 from asya.protocol.envelope import Route
 from asya.protocol.events import EventData, TaskEvent
@@ -23,7 +23,7 @@ NOTE = RunNote(run_id=RUN, job_run_id="run1", state="SUCCESS", at=format_time(NO
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[OperatorCalls]:
-    with operator_calls(monkeypatch, build_logs, names.LOGS) as made:
+    with operator_calls(monkeypatch, build_operations, names.OPERATIONS) as made:
         yield made
 
 
