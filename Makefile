@@ -13,8 +13,9 @@ ICEBERG := .venv-iceberg
 DOCS    := .venv-docs
 # The site: the prepared pages, the settings, and in `site` what is published.
 SITE    := .build/docs
-# Pinned with hashes, wheels only; the two packages without one are built by what build.txt pins, and nothing else.
-UV      := $(BIN)/uv pip install --quiet --no-build-isolation --require-hashes -r requirements/options.txt
+# Pinned with hashes, wheels only; the two packages without one are built by what build.txt pins, and nothing else. The files name
+# every package. Without --no-deps uv asks for the dependencies of archives, and an index that names no age of them has them built anew.
+UV      := $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --require-hashes -r requirements/options.txt
 CDK     := node_modules/.bin/cdk
 # What the page of the console is built from.
 CONSOLE := $(shell find console/src console/public -type f) $(wildcard console/*.json console/*.html console/*.ts)
@@ -126,9 +127,10 @@ console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
 .build/.fetched: $(VENV)/.bootstrapped requirements/build.txt requirements/cdk.txt requirements/spark.txt requirements/demo.txt | .build
 	@echo "· packages of the wheel's environments"
 	@for name in cdk spark demo; do \
-	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python .build/fetched && case $$name in cdk) more=;; *) more=--no-deps;; esac && \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python .build/fetched && \
+	  case $$name in cdk) install="$(filter-out --no-deps,$(UV))";; *) install="$(UV)";; esac && \
 	  $(UV) --python .build/fetched/bin/python -r requirements/build.txt && \
-	  $(UV) --python .build/fetched/bin/python $$more -r requirements/$$name.txt || exit 1; done
+	  $$install --python .build/fetched/bin/python -r requirements/$$name.txt || exit 1; done
 	@rm -rf .build/fetched
 	@touch $@
 

@@ -18,7 +18,7 @@ from tests.paths import PROJECT
 
 WORKFLOW = "asya_cli/scaffold/templates/common/.github/workflows/mesh.yml"
 HASHED = ("--require-hashes", "--only-binary :all:")
-OPTIONS = ("--require-hashes", "requirements/options.txt", "--no-build-isolation")
+OPTIONS = ("--require-hashes", "requirements/options.txt", "--no-build-isolation", "--no-deps")
 LOCKED = ("npm ci", "--ignore-scripts")
 
 # File → what a line that installs has in it, for each such line. A word alone is a reason instead.
