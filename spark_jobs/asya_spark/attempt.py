@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO
 
+from asya.protocol.text import RESULT_LINE_LIMIT
 from asya_spark.calls.errors import JobError
 from asya_spark.calls.sessions import Sessions
 from asya_spark.clock import RunClock
@@ -28,6 +29,13 @@ _CHUNK = 1024 * 1024
 
 class ResultSealedError(RuntimeError):
     """A job added a frame to a result that has ended."""
+
+
+class ResultTooLargeError(ValueError):
+    """A frame is larger than the mesh reads."""
+
+    name = "ResultTooLarge"
+    """The type of the error, as the protocol has it."""
 
 
 class Result:
@@ -53,7 +61,13 @@ class Result:
 
         Raises:
             ResultSealedError: if the result has ended; an abandoned thread may still add frames.
+            ResultTooLargeError: if the frame exceeds the limit. Nothing of it is written.
         """
+        if len(frame) > RESULT_LINE_LIMIT:
+            raise ResultTooLargeError(
+                f"frame {self.frames} of the result has {len(frame) / 2**20:,.1f} MiB of JSON, and at most "
+                f"{RESULT_LINE_LIMIT // 2**20} MiB are read; write the data with asya_spark.data or Spark, and return its reference"
+            )
         with self._lock:
             if self.head:
                 raise ResultSealedError(f"the result of member {self.index} has ended")

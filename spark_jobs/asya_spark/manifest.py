@@ -70,6 +70,7 @@ class Manifest:
         timeout: seconds for each envelope, or for all envelopes of a DataFrame job.
         time_limit: minutes after which EMR Serverless ends the run.
         parallel: envelopes at work at the same time.
+        max_children: the most children that the mesh allows; None for no bound.
     """
 
     root: str
@@ -85,6 +86,7 @@ class Manifest:
     streamed: bool
     payload_schema: str | None
     parallel: int
+    max_children: int | None
     members: tuple[Member, ...]
 
 
@@ -162,6 +164,7 @@ def _manifest(content: dict[str, Any], texts: Iterable[bytes], count: int, uri: 
         streamed=content.get("streamed", True),
         payload_schema=content.get("payload_schema"),
         parallel=content.get("parallel", 1),
+        max_children=content.get("max_children"),
         members=members,
     )
 

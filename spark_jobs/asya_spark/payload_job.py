@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from asya.protocol import states
 from asya.protocol.numbers import rounded
 from asya_spark import clock
-from asya_spark.attempt import Attempt, Result
+from asya_spark.attempt import Attempt, Result, ResultTooLargeError
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.calls.sessions import ContextStoppedError, active_session
@@ -138,6 +138,8 @@ class _PayloadRun:
 
     def _work(self, member: Member, envelope: Envelope, session: SparkSession, result: Result) -> Callable[[], None]:
         attempt = self._attempt
+        # Frame 0 is no child.
+        most = None if attempt.manifest.max_children is None else attempt.manifest.max_children + 1
 
         def publish(message: Mapping[str, Any]) -> None:
             attempt.partials.add(member.index, message)
@@ -161,6 +163,8 @@ class _PayloadRun:
                     lambda: self._job.call(session, envelope.payload), envelope, publish, self._job.give
                 ):
                     result.add(frame)
+                    if most is not None and result.frames > most:
+                        break  # the completion refuses the result for its number of frames
 
         return work
 
@@ -202,6 +206,8 @@ def _seal(call: _AtWork, ending: Ending[None], *, keep_frames: bool) -> None:
             result.end(states.DONE)
         case ProcessingError() as error:
             result.end(states.FAILED, error=JobError("processing_error", str(error)), keep_frames=keep_frames)
+        case ResultTooLargeError() as error:
+            result.end(states.FAILED, error=JobError(error.name, str(error)), keep_frames=keep_frames)
         case Exception() as error:
             result.end(states.FAILED, error=describe(error), keep_frames=keep_frames)
         case error:

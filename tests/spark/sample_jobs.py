@@ -229,3 +229,20 @@ def sleeps(spark, envelopes: DataFrame) -> DataFrame:
 
 def raise_secret_frame(spark, envelopes: DataFrame) -> DataFrame:
     raise ValueError(f"401: {os.environ['SHOP_KEY']}")
+
+
+def endless(spark, payload):
+    number = 0
+    while True:
+        yield {"number": number}
+        number += 1
+
+
+def large(spark, payload):
+    for size in payload["sizes"]:
+        yield "x" * size
+
+
+def large_rows(spark, envelopes: DataFrame) -> DataFrame:
+    text = F.expr("repeat('x', CAST(get_json_object(payload, '$.size') AS INT))")
+    return envelopes.select("id", F.struct(text.alias("text")).alias("payload"))

@@ -25,6 +25,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import ResultFrame, ResultHead, ResultPart
 from asya.protocol.slices import own_place
 from asya.protocol.task_key import WrongKeyError
+from asya.protocol.text import RESULT_LINE_LIMIT
 from asya.protocol.times import format_time
 from asya.senders.task_keys import check_places
 from asya.sidecar import outcome
@@ -103,7 +104,7 @@ def outcome_of_diversion(diversion: Diversion) -> Outcome:
 
 FRAME_LIMIT = 2**31  # far above what a part can hold
 
-LINE_LIMIT = 64 * 1024 * 1024  # bytes; a longer line would use up the memory of the completion
+LINE_LIMIT = RESULT_LINE_LIMIT  # a longer line would use up the memory of the completion
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """What a decoder raises for bytes that a job wrote: no JSON, no UTF-8, other fields, or lists in lists in lists."""
 

@@ -149,7 +149,16 @@ def _max_size(member: Member, size: int) -> int:
     return min(size, member.half.size) if member.half else size
 
 
-def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, number: int, now: datetime) -> Manifest:
+def form(
+    members: Sequence[Member],
+    *,
+    namespace: str,
+    actor: str,
+    spec: Actor,
+    number: int,
+    now: datetime,
+    max_children: int | None = None,
+) -> Manifest:
     """The manifest of run `number` with these envelopes."""
     job = spark_job(actor, spec)
     name = run_id(namespace, actor, number)
@@ -171,6 +180,7 @@ def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, 
         payload_schema=job.payload_schema,
         parallel=parallel,
         linger=job.linger if may_linger(members) else 0.0,
+        max_children=max_children,
     )
 
 

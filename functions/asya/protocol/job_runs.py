@@ -113,6 +113,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
         parallel: the number of envelopes at work at the same time.
         linger: seconds that its driver waits for a further batch; 0 for a run that ends.
+        max_children: of the mesh; a call ends at the first frame that is one child too many. None for no bound.
     """
 
     run_id: str
@@ -129,6 +130,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     payload_schema: str | None = None
     parallel: int = 1
     linger: float = 0.0
+    max_children: int | None = None
 
 
 class Manifest(ManifestHead, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,6 +6,9 @@ Windows programs begin UTF-8 with a byte order mark, and PowerShell redirects ou
 import codecs
 from collections.abc import Iterable, Iterator
 
+RESULT_LINE_LIMIT = 64 * 1024 * 1024
+"""The most bytes that a frame in the results of a job has (`protocol §10.result-size`)."""
+
 # That of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -165,8 +165,15 @@ class Dispatcher:
         """
         manifests = self.services.manifests
         if members:
-            namespace, now = self.services.settings.namespace, self.services.now()
-            manifest = run_formation.form(members, namespace=namespace, actor=actor, spec=spec, number=number, now=now)
+            manifest = run_formation.form(
+                members,
+                namespace=self.services.settings.namespace,
+                actor=actor,
+                spec=spec,
+                number=number,
+                now=self.services.now(),
+                max_children=self.services.settings.table.max_children,
+            )
             digest = manifests.create(manifest)
             if digest is not None:
                 return manifest, digest
