@@ -123,6 +123,14 @@ def _remove_unused(root: Path, name: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def link(source: str, target: str) -> None:
+    """Make a further name of a file that nobody changes: a large package is then there in milliseconds."""
+    try:
+        os.link(source, target)
+    except OSError:  # file systems without hard links, and what is there
+        shutil.copy2(source, target)
+
+
 def copy_sources(source: Path, target: Path, without: Path | None = None) -> None:
     """Copy the deployed files of a folder to another one. Files that may be executed stay so.
 

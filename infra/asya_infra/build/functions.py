@@ -1,10 +1,9 @@
 """Builds the layer and the code of each kind of function."""
 
-import os
 import shutil
 from pathlib import Path
 
-from asya_infra.build.folder import build_once, copy_sources
+from asya_infra.build.folder import build_once, copy_sources, link
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target, build_folder_packages, install, packages_key
 from asya_infra.product.places import FILES
@@ -58,21 +57,13 @@ def build_handlers(root: Path, target: Target, code: Path, table: bytes | None, 
 
     def build(folder: Path) -> None:
         if packages is not None:
-            shutil.copytree(packages, folder, copy_function=_link, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(packages, folder, copy_function=link, symlinks=True, dirs_exist_ok=True)
         copy_sources(code, folder)
         if table is not None:
             (folder / _TABLE_FILE).write_bytes(table)
 
     key: list[str | bytes | Path] = [target.key() if packages is None else packages.name, code, table or b""]
     return build_once(root, "handlers", key, build)
-
-
-def _link(source: str, target: str) -> None:
-    """Make a further name of a file that nobody changes: a large package is then there in milliseconds."""
-    try:
-        os.link(source, target)
-    except OSError:  # file systems without hard links
-        shutil.copy2(source, target)
 
 
 def build_table(root: Path, table: bytes) -> Path:

