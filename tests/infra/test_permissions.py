@@ -380,10 +380,11 @@ def test_each_heavy_actor_has_a_job_role_of_its_own(shop: Any) -> None:
     role = shop.one("AWS::IAM::Role", RoleName="asya-shop-x-job-crunch-<Region>")
     trusted = [each["Principal"] for each in role["AssumeRolePolicyDocument"]["Statement"]]
     assert trusted == [{"Service": "emr-serverless.amazonaws.com"}]
+    scratch = {f"{BUCKET}/data/scratch/crunch", f"{BUCKET}/data/scratch/crunch/*"}
     for action in ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
         written = {f"{BUCKET}/runs/crunch/*/{folder}*" for folder in ("attempts", "batches", "logs")}
-        assert resources(shop, "x-job-crunch", action) == written
-    assert resources(shop, "x-job-crunch", "s3:GetObject") == {
+        assert resources(shop, "x-job-crunch", action) == written | scratch
+    assert resources(shop, "x-job-crunch", "s3:GetObject") == scratch | {
         f"{BUCKET}/runs/crunch/*",
         f"{BUCKET}/pending/crunch/*",
         # The code of this and of earlier deployments: a run that a deployment overtakes loads its code still.

@@ -23,10 +23,10 @@ from asya_infra.permissions.needs import secret_grants
 
 
 def run_access(mesh: MeshFile, addresses: Addresses, actor: str, code: str, key: str | None = None) -> list[Grant]:
-    """Return what the job runs of an actor may do beside their own files: scratch, catalog, `access`, `secrets`, the keys.
+    """Return what the job runs of an actor may do beside their own files: catalog, `access`, `secrets`, the keys.
 
-    The access policy belongs to the role and to the session of each run, so these take nothing of the session policy. The keys
-    are those of all objects that a run reaches, its code included.
+    The access policy belongs to the role and to the session of each run, so these take nothing of the session policy, and hold
+    for each run of the actor alike. The keys are those of all objects that a run reaches, its code included.
 
     Args:
         mesh: the mesh file.
@@ -40,9 +40,9 @@ def run_access(mesh: MeshFile, addresses: Addresses, actor: str, code: str, key:
     secrets = secret_grants(section.secrets.values(), addresses)
     has_catalog = section.spark is not None and section.spark.catalog == "glue"
     catalog = catalog_grants(addresses) if has_catalog else []
-    grants = [*scratch(addresses, actor), *catalog, *access, *secrets]
+    grants = [list_uploads(addresses), *catalog, *access, *secrets]
     objects = [*grants, *run_files(mesh, addresses, actor, code)]
-    return [*grants, *use_key(key, grants, addresses), *use_keys_of_buckets(objects, addresses)]
+    return [*grants, *use_key(key, objects, addresses), *use_keys_of_buckets(objects, addresses)]
 
 
 def run_files(mesh: MeshFile, addresses: Addresses, actor: str, code: str) -> list[Grant]:
@@ -56,12 +56,18 @@ def run_files(mesh: MeshFile, addresses: Addresses, actor: str, code: str) -> li
     """
     job = section_of(mesh, actor).spark
     listed = _listed_files(addresses, (*job.archives, *job.py_files)) if job is not None else []
-    return [*_own_files(addresses, actor, code, lingers=job is not None and job.linger > 0), *listed]
+    own = _own_files(addresses, actor, code, lingers=job is not None and job.linger > 0)
+    return [*own, *scratch(addresses, actor), *listed]
 
 
 def scratch(addresses: Addresses, actor: str) -> list[Grant]:
-    """Allow a heavy actor its own scratch folder in the data of the mesh."""
+    """Allow a heavy actor its scratch folder in the data of the mesh. The session policy of a run names the part of the run."""
     return folder_grants(addresses.data, [], [f"{SCRATCH_PREFIX}{actor}/*"], addresses, by_s3a=True)
+
+
+def list_uploads(addresses: Addresses) -> Grant:
+    """Allow the list of unfinished uploads, for which S3A's committers ask. The action has no condition for prefixes."""
+    return Grant(("s3:ListBucketMultipartUploads",), (addresses.bucket_arn(addresses.data.bucket),))
 
 
 def _own_files(addresses: Addresses, actor: str, code: str, *, lingers: bool = False) -> list[Grant]:

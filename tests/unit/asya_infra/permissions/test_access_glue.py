@@ -13,7 +13,7 @@ from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants, catalog_grants
 from asya_infra.permissions.grant import Grant, document
-from asya_infra.permissions.job_runs import scratch
+from asya_infra.permissions.job_runs import list_uploads
 from asya_infra.permissions.needs import secret_grants
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
@@ -79,7 +79,7 @@ def test_the_rights_in_two_databases_do_not_mix() -> None:
 
 
 def test_a_policy_has_room_for_several_databases() -> None:
-    """All that fit beside the scratch folder, the catalog and one secret: six that are written, with long names."""
+    """All that fit beside the list of uploads, the catalog and one secret: six that are written, with long names."""
     entries = [
         {
             "database": f"customer_orders_{number}",
@@ -90,7 +90,7 @@ def test_a_policy_has_room_for_several_databases() -> None:
     ]
     place = replace(PLACE, namespace="n" * 20, region="eu-central-1", account="1" * 12)
     access = access_grants([read_section(AccessEntry, entry) for entry in entries], place, by_s3a=True)
-    given = [*scratch(place, "a" * 20), *catalog_grants(place), *access, *secret_grants(["prod/key"], place)]
+    given = [list_uploads(place), *catalog_grants(place), *access, *secret_grants(["prod/key"], place)]
     assert policy_length(document(given)) <= MANAGED_POLICY.usable
 
 
