@@ -6,7 +6,7 @@ from asya.protocol import text
 from asya_spark import attempt
 from tests.spark.job_run import Run
 
-pytestmark = [pytest.mark.spark, pytest.mark.rule("10.result-size")]
+pytestmark = pytest.mark.spark
 LIMIT = 1000
 FITS = LIMIT - len('{"payload":""}')
 
@@ -17,6 +17,7 @@ def small_limit(monkeypatch):
     monkeypatch.setattr(attempt, "RESULT_LINE_LIMIT", LIMIT)
 
 
+@pytest.mark.rule("10.result-size")
 def test_10_a_frame_that_is_too_large_fails_its_envelope(spark, tmp_path):
     run = Run(spark, tmp_path, [{"sizes": [FITS]}, {"sizes": [1, FITS + 1]}, {"sizes": [2]}], job="large")
 
@@ -26,6 +27,7 @@ def test_10_a_frame_that_is_too_large_fails_its_envelope(spark, tmp_path):
     assert [len(frames) for frames in run.frames.values()] == [1, 1, 1], "the frame before it counts"
 
 
+@pytest.mark.rule("10.result-size")
 def test_10_a_row_that_is_too_large_fails_its_envelope(spark, tmp_path):
     run = Run(spark, tmp_path, [{"size": 5}, {"size": LIMIT}], job="large_rows", shape="dataframe")
 
@@ -33,6 +35,7 @@ def test_10_a_row_that_is_too_large_fails_its_envelope(spark, tmp_path):
     assert run.heads[1].error.type == "ResultTooLarge"
 
 
+@pytest.mark.rule("10.result-size")
 @pytest.mark.parametrize("most", [1, 7])
 def test_10_a_call_ends_at_the_first_child_too_many(spark, tmp_path, most):
     run = Run(spark, tmp_path, [{}], job="endless", max_children=most)
