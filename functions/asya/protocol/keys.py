@@ -11,6 +11,7 @@ from asya.protocol import states
 from asya.protocol.envelope import Envelope
 from asya.protocol.headers import is_managed
 from asya.protocol.mesh_table import Sink
+from asya.protocol.names import LABEL_LIMIT
 from asya.protocol.status import end_phase
 from asya.protocol.times import format_time, parse_time
 
@@ -162,9 +163,13 @@ def last_actor(envelope: Envelope) -> str:
 
 
 def last_actor_name(envelope: Envelope) -> str:
-    """The last actor of an envelope: `curr`, or the last of `prev` if `curr` is empty, or `unknown`."""
+    """The last actor of an envelope: `curr`, or the last of `prev` if `curr` is empty, or `unknown`.
+
+    A sender may write any text there. What is longer than the name of an actor would exceed the metadata of S3, and its keys.
+    """
     route = envelope.route
-    return route.curr or (route.prev[-1] if route.prev else "unknown")
+    name = route.curr or (route.prev[-1] if route.prev else "")
+    return name if 0 < len(name.encode("utf-8", "surrogatepass")) <= LABEL_LIMIT else "unknown"
 
 
 def _percent(character: str) -> str:

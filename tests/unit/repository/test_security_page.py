@@ -304,6 +304,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_10_a_session_writes_its_attempts_and_logs_alone",
             "test_a_session_reaches_its_own_run_only",
         ),
+        "unit/asya_infra/permissions/test_job_runs.py": ("test_10_the_policy_of_all_runs_opens_nothing_of_one_run",),
         "cloud/test_heavy_files.py": ("test_10_a_job_cannot_write_its_manifest",),
     },
     "job.reads": {
@@ -333,6 +334,8 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/heavy/aws/test_run_files.py": (
             "test_10_no_file_of_a_job_is_read_whole",
             "test_10_a_job_that_litters_its_folders_does_not_keep_the_crew_busy",
+            "test_10_a_file_that_nobody_can_read_counts_as_missing",
+            "test_10_a_presence_that_nobody_can_read_holds_up_no_other_actor",
         ),
     },
     "job.catalog": {

@@ -7,6 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.function.aws.bounded_reads import largest_payload
+from asya.function.aws.conditional_writes import is_missing, is_unreadable
 from asya.function.claim_check import (
     PayloadReference,
     check_payload,
@@ -73,7 +74,8 @@ class ClaimCheck:
         """Restore the payload of an envelope; an envelope without a reference stays unchanged.
 
         Raises:
-            ParseError: the reference or the object is invalid: a wrong prefix, size or hash, or a missing object.
+            ParseError: the reference or the object is invalid: a wrong prefix, size or hash, or an object that is missing or
+                that nobody can read.
             botocore.exceptions.ClientError: another error of S3; the caller keeps the message on its queue.
         """
         raw = envelope.headers.get(headers.PAYLOAD_REF)
@@ -94,8 +96,11 @@ class ClaimCheck:
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=reference.key)
         except ClientError as error:
-            if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+            if is_missing(error):
                 raise ParseError(f"payload object {reference.key!r} does not exist", envelope_id) from error
+            if is_unreadable(error):
+                problem = "is archived, or encrypted with a key that S3 does not keep"
+                raise ParseError(f"payload object {reference.key!r} {problem}", envelope_id) from error
             raise
         # One byte more than announced detects a longer object without reading all of it into memory.
         payload = answer["Body"].read(reference.size + 1)

@@ -63,3 +63,11 @@ def is_write_conflict(error: ClientError) -> bool:
 def is_missing(error: ClientError) -> bool:
     """Whether S3 has no such object."""
     return error.response["Error"]["Code"] in ("NoSuchKey", "404", "NotFound")
+
+
+def is_unreadable(error: ClientError) -> bool:
+    """Whether S3 keeps the object in a form in which nobody can read it now.
+
+    Its writer has archived it, or encrypted it with a key that comes with each request (SSE-C). HEAD names the latter `400`.
+    """
+    return error.response["Error"]["Code"] in ("InvalidObjectState", "InvalidRequest", "400")

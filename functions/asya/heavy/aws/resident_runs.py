@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.function.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.conditional_writes import is_missing, is_unreadable, put_if_absent
 from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Value
 from asya.heavy.aws.run_records import digits, resident_key, run_key
@@ -77,7 +77,7 @@ class Batches:
         except UNREADABLE:
             return None  # a job may write anything
         except ClientError as error:
-            if is_missing(error):
+            if is_missing(error) or is_unreadable(error):
                 return None
             raise
 
@@ -86,11 +86,15 @@ class Batches:
 
     def _run_in(self, folder: RunFolder) -> int:
         """The number of the run that is this batch; 0 if the resident run is closed."""
-        body = self._s3.get_object(Bucket=self._bucket, Key=_key(folder))["Body"]
         try:
+            body = self._s3.get_object(Bucket=self._bucket, Key=_key(folder))["Body"]
             return msgspec.json.decode(body.read(_HEAD_BYTES).partition(b"\n")[0], type=_Batch).number
         except UNREADABLE:
             return 0  # a job may write anything into the folders of its batches
+        except ClientError as error:
+            if is_unreadable(error):
+                return 0
+            raise
 
 
 def _key(folder: RunFolder) -> str:

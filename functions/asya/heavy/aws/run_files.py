@@ -10,7 +10,7 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from asya.function.aws.bounded_reads import read_at_most
-from asya.function.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.conditional_writes import is_missing, is_unreadable, put_if_absent
 from asya.heavy.results import UNREADABLE, ordered_parts, read_lines
 from asya.heavy.run_failures import RunStage
 from asya.heavy.run_formation import decode_manifest, encode_manifest, manifest_problem
@@ -259,8 +259,8 @@ class RunResults:
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=key)
         except ClientError as error:
-            if is_missing(error):
-                raise ResultsError(f"s3://{self._bucket}/{key} is missing") from error
+            if _has_nothing(error):
+                raise ResultsError(f"s3://{self._bucket}/{key} is missing or unreadable") from error
             raise
         if answer["ContentLength"] != part.size:
             raise ResultsError(
@@ -290,21 +290,26 @@ class RunResults:
         try:
             return self._s3.head_object(Bucket=self._bucket, Key=key)["ContentLength"]
         except ClientError as error:
-            if is_missing(error):
+            if _has_nothing(error):
                 return None
             raise
 
     def _read_file(self, key: str, kind: type[Kind]) -> Kind | None:
-        """A control file; None if it is missing, too large, or truncated because its writer failed."""
+        """A control file; None if it is missing, too large, unreadable, or truncated because its writer failed."""
         try:
             content = read_at_most(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"], _LARGEST_CONTROL_FILE)
             return None if content is None else msgspec.json.decode(content, type=kind)
         except UNREADABLE:
             return None
         except ClientError as error:
-            if is_missing(error):
+            if _has_nothing(error):
                 return None
             raise
+
+
+def _has_nothing(error: ClientError) -> bool:
+    """Whether an object of a job is missing, or in a form in which nobody can read it."""
+    return is_missing(error) or is_unreadable(error)
 
 
 def _committed(attempt: str, commit: Commit, members: int) -> RunOutput:
@@ -354,7 +359,7 @@ class Heartbeats:
         try:
             return read_at_most(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"], _LARGEST_NOTE)
         except ClientError as error:
-            if is_missing(error):
+            if _has_nothing(error):
                 return None
             raise
 

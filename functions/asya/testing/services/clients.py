@@ -69,18 +69,33 @@ class Unobserved:
         """See `ObjectObserver`."""
 
 
+_LONGEST_KEY = 1024
+_MOST_METADATA = 2048
+"""Bytes of a key, and of the names and values of metadata together: the limits of S3."""
+_SEALS = {"StorageClass": ("InvalidObjectState", None), "SSECustomerAlgorithm": ("InvalidRequest", "400")}
+"""What makes an object that nobody can read as it is. An archived one has a head, one with a key of its writer has none."""
+
+
 @dataclass
 class Bucket:
     """The mesh's bucket: content and metadata by key.
 
     Attributes:
         name: refuses calls for another bucket; None for a bucket with any name.
+        sealed: the errors of a read of objects that nobody can read, for GET and for HEAD.
     """
 
     observer: ObjectObserver = field(default_factory=Unobserved)
     objects: dict[str, bytes] = field(default_factory=dict)
     metadata: dict[str, Mapping[str, str]] = field(default_factory=dict)
     name: str | None = None
+    sealed: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+    def check_readable(self, key: str, *, head: bool = False) -> None:
+        """Refuse to read an object that is archived, or encrypted with a key that its writer keeps."""
+        code = self.sealed.get(key, (None, None))[head]
+        if code is not None:
+            raise _error(code, 400)
 
     def attributes(self, key: str) -> dict[str, Any]:
         """Return the ETag and the metadata of an object."""
@@ -106,17 +121,24 @@ class S3Client:
     def put_object(self, *, Bucket: str, Key: str, Body: bytes | IO[bytes], **more: Any) -> dict[str, Any]:  # noqa: N803
         """Write an object, on the condition of `IfNoneMatch` or `IfMatch`."""
         content = bytes(Body) if isinstance(Body, (bytes, bytearray, memoryview)) else Body.read()
-        unknown = set(more) - {"ContentType", "IfMatch", "IfNoneMatch", "Metadata"}
+        unknown = set(more) - {"ContentType", "IfMatch", "IfNoneMatch", "Metadata", *_SEALS}
         if unknown:
             raise TypeError(f"put_object does not support {sorted(unknown)}; add them to the simulation")
 
         def do() -> dict[str, Any]:
+            if len(Key.encode()) > _LONGEST_KEY:
+                raise _error("KeyTooLongError", 400)
+            if sum(len(name) + len(value) for name, value in more.get("Metadata", {}).items()) > _MOST_METADATA:
+                raise _error("MetadataTooLarge", 400)
             if more.get("IfNoneMatch") == "*" and Key in self.bucket.objects:
                 raise _error("PreconditionFailed", 412)
             self.bucket.check_match(Key, more.get("IfMatch"))
             before = self.bucket.objects.get(Key)
             self.bucket.objects[Key] = content
             self.bucket.metadata[Key] = more.get("Metadata", {})
+            self.bucket.sealed.pop(Key, None)
+            for seal in _SEALS.keys() & more.keys():
+                self.bucket.sealed[Key] = _SEALS[seal]
             self.bucket.observer.put(Key, content, self.process, before)
             return {"ETag": self.bucket.attributes(Key)["ETag"]}
 
@@ -128,6 +150,7 @@ class S3Client:
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
                 raise _error("NoSuchKey", 404)
+            self.bucket.check_readable(Key)
             content = self.bucket.objects[Key]
             body = StreamingBody(io.BytesIO(content), len(content))
             return {"Body": body, "ContentLength": len(content)} | self.bucket.attributes(Key)
@@ -140,6 +163,7 @@ class S3Client:
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
                 raise _error("404", 404)
+            self.bucket.check_readable(Key, head=True)
             return {"ContentLength": len(self.bucket.objects[Key])} | self.bucket.attributes(Key)
 
         return self._call(Bucket, f"HeadObject {Key}", do)

@@ -181,6 +181,18 @@ def as_a_payload_of_others(bank: Bank) -> Iterator[str]:
             yield message(f"ref-{prefix}-{number}", payload=None, headers=headers, status=status)
 
 
+def as_a_payload_that_nobody_can_read(bank: Bank) -> Iterator[str]:
+    """Its sender archives it, or encrypts it with a key that S3 does not keep. No repetition reads it."""
+    content = b'"sealed"'
+    digest = hashlib.sha256(content).hexdigest()
+    for number, error in enumerate((("InvalidObjectState", None), ("InvalidRequest", "400"))):
+        key = f"inbox/work/{digest[:2]}/{number}.json"
+        bank.mesh.cloud.bucket.objects[key], bank.mesh.cloud.bucket.sealed[key] = content, error
+        headers = {"x-asya-payload-ref": {"key": key, "size": len(content), "sha256": digest}}
+        for status in ({}, {"deadline_at": "2020-01-01T00:00:00Z"}):
+            yield message(f"sealed-{number}-{len(status)}", payload=None, headers=headers, status=status)
+
+
 def as_a_state_of_others(bank: Bank) -> Iterator[str]:
     """Each managed header, a parent and a status say that the envelope belongs to a task of Alice."""
     at = "2026-01-01T00:00:00.000000Z"
@@ -281,6 +293,8 @@ def as_no_envelope(bank: Bank) -> Iterator[str]:
 def as_a_large_envelope(_: Bank) -> Iterator[str]:
     word = "A" * 16_000
     yield message("name", then=[word])
+    yield message("current", curr=word)
+    yield message("current in bytes", curr="\U0001f600" * 60)
     yield message("header", headers={word: "x"}).replace('"x"', "1e9999999")
     yield json.dumps({"id": "hops", "route": {"prev": [""] * 200_000, "curr": "work", "next": []}, "payload": 1})
     yield message("letters", then=["é" * 90_000])
@@ -329,6 +343,7 @@ MESSAGES: dict[str, Callable[[Bank], Iterable[str]]] = {
     "ids of others, and what derives from them": as_an_id_of_others,
     "keys of tables as ids": as_a_key_of_a_table,
     "payloads of others": as_a_payload_of_others,
+    "payloads that nobody can read": as_a_payload_that_nobody_can_read,
     "states of others": as_a_state_of_others,
     "ways to others": as_a_way_to_others,
     "no envelopes": as_no_envelope,
@@ -338,7 +353,7 @@ MESSAGES: dict[str, Callable[[Bank], Iterable[str]]] = {
 }
 
 
-@pytest.mark.rule("4.entry", "1.id.special")
+@pytest.mark.rule("4.entry", "1.id.special", "4.claim-check.bad-reference", "11.metadata")
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any], name: str) -> None:
     """Nothing stays on a queue, and the message of somebody else among them does its way."""

@@ -3,9 +3,11 @@
 Each attempt is a row. What job code may write is in `tests/unit/asya/heavy`: results, manifests and files of its run.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import pytest
@@ -54,6 +56,7 @@ def split(payload):
 FORGED = {"forged": True}
 CLAIMS = table_name("bank", "sink")
 Body = dict[str, Any]
+_numbers = count()
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +230,33 @@ def as_progress_of_an_end(bank: Mesh, run: Run) -> None:
         assert (run.id in str(shown.get("result_uri")), shown.get("result")) in ((False, {"amount": 2}), (False, None))
 
 
+def unstarted(bank: Mesh) -> Envelope:
+    """The first envelope of a task that no message has started, as code makes it with the claim and the secret of its actor."""
+    own = Envelope(id=f"unstarted-{next(_numbers)}", route=Route((), "eve", ()), payload=NULL)
+    write(bank, f"OWNER#{own.id}", "owner", owner={"S": "AROAEVE"}, entered_at={"SS": ["eve"]})
+    return task_key.entered(own, task_key.actor_secret(bytes(task_key.SECRET_BYTES), "eve"), "eve", "m")
+
+
+def as_ends_that_cannot_be_stored(bank: Mesh, _run: Run) -> None:
+    """S3 refuses metadata and keys that are too long, and gives nobody the payload that its writer has sealed."""
+    content = b'{"amount":3}'
+    digest, objects = hashlib.sha256(content).hexdigest(), bank.cloud.bucket
+    doors = {"x-sink": "succeeded", "x-sump": "failed", "helper": "pending", "x-checkpoint": "pending"}
+    names = [name("bank", door) for door in doors for name in (queue_name, dlq_name)]
+    before = {name: len(bank.cloud.queues.queues[name].messages) for name in names}
+    for door, phase in doors.items():
+        for long in ("A" * 16_000, "\U0001f600" * 60):
+            for route in ({"prev": [long], "curr": "", "next": []}, {"prev": [], "curr": long, "next": []}):
+                put(bank, door, body_of(unstarted(bank), door, phase) | {"route": route})
+        for error in (("InvalidObjectState", None), ("InvalidRequest", "400")):
+            key = f"payloads/{door}/{digest[:2]}/{digest}.json"
+            objects.objects[key], objects.sealed[key] = content, error
+            reference = {"x-asya-payload-ref": {"key": key, "size": len(content), "sha256": digest}}
+            put(bank, door, body_of(unstarted(bank), door, phase, **reference) | {"payload": None})
+    bank.travel(minutes=1)
+    assert {name: len(bank.cloud.queues.queues[name].messages) for name in names} == before
+
+
 @dataclass(frozen=True)
 class Attempt:
     """What code tries, about which task of others. The task then goes on as if nothing had been."""
@@ -244,13 +274,13 @@ ATTEMPTS = {
     "a task of an earlier generation": Attempt(redriven, as_an_earlier_holder, {"amount": 1}),
     "a note of an outage of another form": Attempt(sums, as_a_note_of_an_outage, {"items": [1, 2], "sums": [1, 2]}),
     "claims of another form": Attempt(paid, as_claims_of_another_form, {"amount": 1, "approved": True}),
+    "ends that cannot be stored": Attempt(sums, as_ends_that_cannot_be_stored, {"items": [1, 2], "sums": [1, 2]}),
     "an end as progress": Attempt(paid, as_progress_of_an_end, {"amount": 1, "approved": True}),
 }
 
 
-@pytest.mark.rule(
-    "4.keys.checked", "4.keys.sets", "4.statements.refused", "4.outage.named", "4.entry.claim", "12.refused"
-)
+@pytest.mark.rule("4.keys.checked", "4.keys.sets", "4.statements.refused", "4.outage.named", "4.entry.claim")
+@pytest.mark.rule("4.claim-check.bad-reference", "11.metadata", "12.refused")
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
     attempt = ATTEMPTS[name]

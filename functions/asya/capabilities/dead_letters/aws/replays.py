@@ -27,7 +27,7 @@ from asya.capabilities.dead_letters.replay import Sources
 from asya.capabilities.dead_letters.set_replay import FanOut
 from asya.capabilities.dead_letters.settlements import in_progress_error, other_request_error, settled_error
 from asya.function.aws.bounded_reads import largest_payload, read_at_most
-from asya.function.aws.conditional_writes import is_missing
+from asya.function.aws.conditional_writes import is_missing, is_unreadable
 from asya.function.targets import actual_actor
 from asya.protocol import ids, names, states
 from asya.protocol.api_errors import ApiError
@@ -95,10 +95,15 @@ class ReplaySources:
         """Read an object.
 
         Raises:
-            ApiError: 409 if it is larger than this function can hold: actors write the inputs of hops.
+            ApiError: 409 if nobody can read it, or if it is larger than this function can hold: actors write the inputs of hops.
         """
         bucket, key = _split_uri(uri)
-        body, limit = self._s3.get_object(Bucket=bucket, Key=key)["Body"], largest_payload()
+        try:
+            body, limit = self._s3.get_object(Bucket=bucket, Key=key)["Body"], largest_payload()
+        except ClientError as error:
+            if is_unreadable(error):
+                raise ApiError(409, "unreadable", f"{uri} is archived, or its key of encryption is missing") from error
+            raise
         content = body.read() if limit is None else read_at_most(body, limit)
         if content is None:
             raise ApiError(409, "unreadable", f"{uri} has more than {limit:,} bytes, which the gateway cannot replay")

@@ -18,7 +18,7 @@ from asya.capabilities.operations.payloads import (
     payload_text,
 )
 from asya.function.aws.claim_check import ClaimCheck
-from asya.function.aws.conditional_writes import is_missing
+from asya.function.aws.conditional_writes import is_missing, is_unreadable
 from asya.function.claim_check import read_reference
 from asya.protocol import codec, headers, states
 from asya.protocol.envelope import Envelope
@@ -76,6 +76,8 @@ class KeptPayloads:
         except codec.ParseError as error:
             return PayloadText(text="", uri=copy.uri, size=copy.size, problem=str(error))
         except ClientError as error:
+            if is_unreadable(error):
+                return PayloadText(text="", uri=copy.uri, size=copy.size, problem="the object cannot be read")
             if not is_missing(error):
                 raise
             return PayloadText(text="", uri=copy.uri, size=copy.size, problem="the object has expired")

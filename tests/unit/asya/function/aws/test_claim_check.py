@@ -203,3 +203,12 @@ def test_a_function_that_reads_for_all_reads_no_payload_that_it_cannot_hold(monk
     own = ClaimCheck(s3, "mesh-bucket", reader="ab")  # type: ignore[arg-type]
     with pytest.raises(ParseError, match="does not match"):  # an actor has the memory that its author gave it
         own.redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference(size=700_000_000)})))
+
+
+@pytest.mark.rule("4.claim-check.bad-reference")
+@pytest.mark.parametrize("form", [{"StorageClass": "GLACIER"}, {"SSECustomerAlgorithm": "AES256"}])
+def test_an_object_that_nobody_can_read_is_a_parse_error(form: dict[str, str]) -> None:
+    """Its sender may store it in any form; the message would come back for hours, and then be a dead letter."""
+    s3 = MemoryS3()
+    s3.put_object(Bucket="mesh-bucket", Key="payloads/ab/object.json", Body=b'{"big":1}', **form)
+    assert "is archived, or encrypted with a key that S3 does not keep" in str(refused(s3, reference()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
 from itertools import count
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.heavy.aws.run_files import Heartbeats, RunResults
-from asya.protocol.job_runs import Journal, ResultPart, RunFolder
+from asya.heavy.aws.resident_runs import Batches
+from asya.heavy.aws.run_files import Heartbeats, ResultsError, RunResults
+from asya.protocol.job_runs import Journal, Place, Presence, ResultPart, RunFolder, presence_key
+from asya.protocol.times import format_time
+from asya.testing.services.direct import MemoryS3
 
 RUN = RunFolder("heavy", 7)
 PART = ResultPart(file="part-000000.jsonl", first=0, last=0, lines=1, size=9)
@@ -103,3 +107,38 @@ def test_10_a_job_that_litters_its_folders_does_not_keep_the_crew_busy() -> None
     assert RunResults(bucket, bucket="b").attempts(RUN) == []
     files = list(Heartbeats(bucket, bucket="b").partials(RUN, "a", ""))
     assert (len(files), {len(partials) for _, partials in files}) == (32, {1_000})
+
+
+FORMS = ({"StorageClass": "GLACIER"}, {"SSECustomerAlgorithm": "AES256"})
+
+
+@pytest.mark.rule("10.job-files")
+@pytest.mark.parametrize("form", FORMS)
+def test_10_a_file_that_nobody_can_read_counts_as_missing(form: dict[str, str]) -> None:
+    """A job may archive what it writes, or encrypt it with a key of its own."""
+    s3: Any = MemoryS3()
+    results, heartbeats = RunResults(s3, bucket="b"), Heartbeats(s3, bucket="b")
+    for name in ("commit.json", "journal-0.json", "heartbeat-0.json", "fly-000001.jsonl", PART.file, "error.json"):
+        s3.put_object(Bucket="b", Key=f"{RUN.attempts}a/{name}", Body=journal(), **form)
+    assert (results.commit(RUN, "a"), results.journal(RUN, "a"), results.last_error(RUN)) == (None, None, None)
+    assert results.committed_attempt(RUN) is None
+    assert heartbeats.latest(RUN, "a") is None
+    assert list(heartbeats.partials(RUN, "a", "")) == [("fly-000001.jsonl", [])]
+    with pytest.raises(ResultsError, match="missing or unreadable"):
+        list(results.lines(RUN, "a", PART))
+
+
+@pytest.mark.rule("10.resident.idle")
+@pytest.mark.parametrize("form", FORMS)
+def test_10_a_presence_that_nobody_can_read_holds_up_no_other_actor(form: dict[str, str]) -> None:
+    """The dispatcher reads those of all actors when a run of any actor waits for room."""
+    s3: Any = MemoryS3()
+    batches, now = Batches(s3, bucket="b"), datetime(2026, 11, 20, tzinfo=UTC)
+    content = msgspec.json.encode(Presence(at=format_time(now), batch=1, since=format_time(now)))
+    s3.put_object(Bucket="b", Key=presence_key("heavy", 7), Body=content)
+    assert batches.presence("heavy", 7, now=now) is not None
+    s3.put_object(Bucket="b", Key=presence_key("heavy", 7), Body=content, **form)
+    assert batches.presence("heavy", 7, now=now) is None
+    place = Place(7, 1)
+    s3.put_object(Bucket="b", Key=f"{RunFolder('heavy', 7, place).prefix}manifest.json", Body=b"{}", **form)
+    assert batches.close("heavy", place, "room")
