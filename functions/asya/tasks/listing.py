@@ -4,8 +4,8 @@ A list reads summaries of records before it reads tasks with their hops: `may_ma
 the task as the list shows it.
 
 A cursor holds a key at or below the last inspected entry, and a digest of the query. Its holder can decode it: it names tasks
-and principals of its holder only (`ListKey.for_owner`). It grants no access: each page checks access when it is read. A forged
-or truncated cursor, or a cursor of another list, is rejected.
+and principals of its holder only (`ListKey.for_owner`). It grants no access: each page checks access when it is read. So its
+checksum needs no key: it rejects a cursor of another list, and one that was cut or changed by mistake.
 """
 
 import base64
