@@ -18,6 +18,9 @@ REFUSED = (
     "runs/writer/0000000002/manifest.json",
     "runs/writer/0000000002/attempts/x/commit.json",
     "runs/square/0000000001/manifest.json",
+    "data/scratch/writer/0000000002/x",
+    "data/scratch/square/0000000001/x",
+    "runs/writer/0000000001/batches/presence.json",
     "pending/writer/x.json",
     "payloads/ab/x.json",
 )

@@ -16,6 +16,7 @@ _ROLE = "its handler calls AWS with the credentials of its role"
 
 LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_append_kills": _STAND_IN,
+    "test_attacks": _IAM,
     "test_callback": f"a browser follows a link: {_HTTP}",
     "test_cli": {
         "test_a_payload_from_standard_input_goes_to_its_actor": _COMMAND,
