@@ -86,8 +86,8 @@ class DemoCloud:
         from asya_local.emr.settings import WorkerSettings
         from asya_local.steps import Steps
 
-        # As on EMR, each run gets a process of its own. One starts in reserve while Lambda works.
-        workers = WorkerSettings(at_once=1, spares=1, reuse=False)
+        # One process starts while Lambda works. It runs both jobs, each in a Spark context of its own.
+        workers = WorkerSettings(at_once=1, spares=1, reuse=True)
         up(
             MESH_FILE,
             self.state,

@@ -181,43 +181,51 @@ class DriverPool:
         self._jobs = 0
         self._lock = threading.Lock()
         self._spares: list[Driver] = []
+        self._lent = 0
+        """Drivers at work that another job may get."""
         self._latest = Launch()
         """What spare drivers start with: as the latest job without jars, because the next one is probably of the same mesh."""
 
     def fill(self) -> None:
-        """Start drivers up to the number of spares."""
+        """Start drivers up to the number of spares. A driver that is reused comes back, so it counts while it works."""
         with self._lock:
+            coming = self._lent if self._settings.workers.reuse else 0
             for driver in self._spares:
                 if driver.launch != self._latest and not self._settings.workers.reuse:
                     driver.end()
             self._spares = [driver for driver in self._spares if driver.alive]
-            for _ in range(self._settings.workers.spares - len(self._spares)):
+            for _ in range(self._settings.workers.spares - len(self._spares) - coming):
                 self._spares.append(self._start(self._latest))
 
     def acquire(self, launch: Launch) -> Driver:
         """Return a driver for one job: a spare one that has started in this way, or a new one.
 
-        The second job also begins the archive of Spark's classes: a cloud for a single job would not use it.
+        The second job also begins the archive of Spark's classes: a cloud for a single job would not use it, and neither does one
+        whose drivers are reused.
         """
         with self._lock:
             self._jobs += 1
-            if self._jobs == _ARCHIVE_AT_JOB:
+            if self._jobs == _ARCHIVE_AT_JOB and not self._settings.workers.reuse:
                 self._archive_classes()
             if launch.is_plain:
                 self._latest = launch
             for driver in self._spares:
                 if driver.alive and (driver.launch == launch or (self._settings.workers.reuse and launch.is_plain)):
                     self._spares.remove(driver)
-                    return driver
-            return self._start(launch)
+                    break
+            else:
+                driver = self._start(launch)
+            self._lent += launch.is_plain
+            return driver
 
     def release(self, driver: Driver) -> None:
         """Return a driver to the pool after its job. It is reused or stopped; jars of one job are never those of the next."""
-        if self._settings.workers.reuse and driver.alive and driver.launch.is_plain:
-            with self._lock:
+        with self._lock:
+            self._lent -= driver.launch.is_plain
+            if self._settings.workers.reuse and driver.alive and driver.launch.is_plain:
                 self._spares.append(driver)
-        else:
-            driver.end()
+                return
+        driver.end()
 
     def end(self) -> None:
         """Stop all spare drivers."""

@@ -99,6 +99,54 @@ def test_a_run_with_jars_or_options_has_a_jvm_of_its_own(
     assert drivers.acquire(Launch()) is cast("pool.Driver", spare)
 
 
+def test_a_driver_that_is_reused_needs_no_spare_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drivers = a_pool(tmp_path, monkeypatch, reuse=True)
+    drivers.fill()
+    [only] = spares(drivers)
+    for _ in range(3):
+        assert drivers.acquire(Launch()) is cast("pool.Driver", only)
+        drivers.fill()
+        assert spares(drivers) == []
+        drivers.release(cast("pool.Driver", only))
+        drivers.fill()
+        assert spares(drivers) == [only]
+
+
+def test_a_driver_that_ended_or_has_jars_gets_a_spare_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers = a_pool(tmp_path, monkeypatch, reuse=True)
+    special = drivers.acquire(Launch(jars=("/a.jar",)))
+    drivers.fill()
+    [spare] = spares(drivers)
+    drivers.release(special)
+    lent = drivers.acquire(Launch())
+    assert lent is cast("pool.Driver", spare)
+    spare.alive = False
+    drivers.release(lent)
+    drivers.fill()
+    [another] = spares(drivers)
+    assert another is not spare
+
+
+def test_a_driver_that_is_not_reused_has_a_spare_while_it_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers = a_pool(tmp_path, monkeypatch)
+    drivers.acquire(Launch())
+    drivers.fill()
+    assert len(spares(drivers)) == 1
+
+
+def test_drivers_that_are_reused_need_no_archive_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drivers = a_pool(tmp_path, monkeypatch, java_home="/java", reuse=True)
+    FakeArchive.built = []
+    monkeypatch.setattr(pool, "_class_archive", lambda _settings: FakeArchive)
+    for _ in range(3):
+        drivers.release(drivers.acquire(Launch()))
+    assert FakeArchive.built == []
+
+
 def test_the_second_job_begins_the_archive_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cloud for a single job would not use what takes half a minute of a processor."""
     drivers = a_pool(tmp_path, monkeypatch, java_home="/java")
