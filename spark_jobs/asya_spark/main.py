@@ -17,6 +17,7 @@ from asya_spark import clock as machine_clock
 from asya_spark import data
 from asya_spark.attempt import Attempt, ResultWriter
 from asya_spark.calls.errors import JobError, describe
+from asya_spark.calls.process_state import ProcessState
 from asya_spark.calls.sessions import Sessions, is_running, own_sessions, warm_up
 from asya_spark.calls.time_limit import is_at_work
 from asya_spark.clock import RunClock
@@ -161,7 +162,7 @@ class _Batch:
         is_careful = any(member.is_at_risk for member in manifest.members)
         writer = ResultWriter(files, journal.folder, journal, each_alone=is_careful)
         clock = RunClock(manifest.time_limit, started_at, self._clock)
-        attempt = Attempt(Sessions(spark), manifest, files, journal, writer, partials, clock)
+        attempt = Attempt(Sessions(spark, ProcessState(spark)), manifest, files, journal, writer, partials, clock)
 
         changes = StageChanges()
 

@@ -1,5 +1,6 @@
 """Sample jobs that ask for sessions, change them, and work beside each other."""
 
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -204,3 +205,30 @@ def fails(spark, payload):
 def appends(spark, payload):
     append_once(spark.range(payload["rows"]), "tables/clean")
     return payload
+
+
+def changes_its_process(spark, payload):
+    """Changes what all calls share, or gives what it finds of that."""
+    context = spark.sparkContext
+    hadoop = context._jsc.hadoopConfiguration()
+    if payload["tenant"] is not None:
+        os.environ |= {"TENANT": payload["tenant"], "PATH": "/nowhere"}
+        context.environment["TENANT"] = payload["tenant"]
+        os.chdir("/")
+        hadoop.set("own.tenant", payload["tenant"])
+        hadoop.unset("io.file.buffer.size")
+        return _file_system(spark).getConf().get("own.tenant")
+    return {
+        "variable": os.environ.get("TENANT"),
+        "own": os.environ.get("PATH") == payload["path"],
+        "of_workers": context.parallelize([1]).map(lambda _: os.environ.get("TENANT")).collect(),
+        "folder": os.getcwd() == payload["folder"],
+        "hadoop": [hadoop.get("own.tenant"), hadoop.get("io.file.buffer.size")],
+        "of_file_system": _file_system(spark).getConf().get("own.tenant"),
+    }
+
+
+def _file_system(spark):
+    """The cached file system of a scheme that nothing else opens."""
+    jvm, hadoop = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
+    return jvm.org.apache.hadoop.fs.Path("viewfs://tenant/").getFileSystem(hadoop)

@@ -1,5 +1,6 @@
 """What the calls of a job share, and what they do not (`protocol §10`, inside the job)."""
 
+import os
 import re
 from pathlib import Path
 
@@ -33,6 +34,25 @@ def test_10_no_envelope_finds_what_another_one_left_in_its_session(spark, tmp_pa
             {"views": [], "ansi": "true", "function": False, "cached": 0, "global_views": [], "streams": 0}
         ]
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+@pytest.mark.rule("10.process")
+def test_10_no_envelope_finds_what_another_one_changed_of_the_process(spark, tmp_path, capsys):
+    process = {"path": os.environ["PATH"], "folder": os.getcwd()}
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.tenant.linkFallback", tmp_path.as_uri())
+    size = hadoop.get("io.file.buffer.size")
+
+    payloads = [{**process, "tenant": tenant} for tenant in ("a", None, "b", None)]
+    done = Run(spark, tmp_path, payloads, job=f"{JOBS}.changes_its_process")
+
+    clean = {"variable": None, "own": True, "of_workers": [None], "folder": True, "hadoop": [None, size]}
+    clean["of_file_system"] = None
+    assert [done.payloads(index) for index in range(4)] == [["a"], [clean], ["b"], [clean]]
+    assert {"path": os.environ["PATH"], "folder": os.getcwd()} == process
+    said = capsys.readouterr().out
+    assert "Hadoop settings (io.file.buffer.size, own.tenant) of the process" in said
+    assert "variables (PATH, TENANT)" in said
 
 
 @pytest.mark.rule("10.session")

@@ -14,6 +14,8 @@ import pyspark.sql.session as session_module
 from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession, SQLContext
 
+from asya_spark.calls.process_state import ProcessState
+
 _STREAM_STOP_MILLISECONDS = 10_000
 
 _active: ContextVar[SparkSession] = ContextVar("asya_spark_session")
@@ -26,11 +28,16 @@ class ContextStoppedError(RuntimeError):
 
 
 class Sessions:
-    """The sessions of a run's calls. They share the context, its executors and its cache."""
+    """The sessions of a run's calls. They share the context, its executors and its cache.
 
-    def __init__(self, root: SparkSession) -> None:
+    Args:
+        process: the state of the process that each call finds; None if calls may change it.
+    """
+
+    def __init__(self, root: SparkSession, process: ProcessState | None = None) -> None:
         self.root = root
         self._open = 0
+        self._process = process
 
     def open(self) -> SparkSession:
         """A new session, without views, settings and functions of any other one."""
@@ -39,7 +46,7 @@ class Sessions:
         return session
 
     def close(self, session: SparkSession) -> None:
-        """Stops the streams of a session; after the last one, drops what all sessions share: caches and global views.
+        """Stops the streams of a session; after the last one, drops and restores what all share: caches, views, the process.
 
         Raises:
             ContextStoppedError: if the context is stopped, so that no call can follow.
@@ -58,6 +65,8 @@ class Sessions:
                 rdd.unpersist(False)
             shared: Any = session._jsparkSession.sharedState()
             shared.globalTempViewManager().clear()
+            if self._process is not None:
+                self._process.restore()
 
 
 def is_running(session: SparkSession) -> bool:
