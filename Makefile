@@ -189,7 +189,7 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/simulation/same_verdict tests/spark/test_same_verdict_of_*.py \
 	  tests/unit/asya/capabilities/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
 	  tests/cloud/test_append_kills.py tests/cloud/test_night_call.py tests/cloud/test_planted_failures.py tests/cloud/test_heavy_console.py \
-	  tests/cloud/test_tutorial.py tests/cloud/test_readme.py
+	  tests/cloud/test_tutorial.py tests/cloud/test_readme.py tests/cloud/test_own_capability.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
 	@$(MAKE) --no-print-directory mutation
 	@$(MAKE) --no-print-directory docs

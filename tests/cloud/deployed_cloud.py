@@ -150,9 +150,13 @@ class DeployedCloud:
 
 
 def until(poll: Callable[[], T | None], description: str, seconds: float = TIMEOUT_SECONDS) -> T:
-    """Polls until the result is not None, and returns it; fails after `seconds`."""
-    deadline = environment().monotonic() + seconds
+    """Polls until the result is not None, and returns it; fails after `seconds`.
+
+    The longer it waits, the less often it polls: each poll takes processor time from what it waits for.
+    """
+    began = environment().monotonic()
     while (result := poll()) is None:
-        assert environment().monotonic() < deadline, f"waited {seconds:.0f} s for {description}"
-        environment().sleep(0.1)
+        waited = environment().monotonic() - began
+        assert waited < seconds, f"waited {seconds:.0f} s for {description}"
+        environment().sleep(min(max(0.1, waited / 10), 1.0))
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,10 +26,10 @@ CODES = [
     ("""asya call price-orders '{"orders": [{"country": "XX", "price": 1}]}' --wait""", 3),
 ]
 
-
-FULL_SIZE = pytest.mark.skipif(
-    not os.environ.get("ASYA_FULL_SIZE"), reason="the installed package makes its environments (make test-full)"
-)
+FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
+FULL_SIZE = pytest.mark.skipif(not FULL, reason="the installed package makes its environments (make test-full)")
+DEPLOYMENT = "asya local up "
+"""The command that begins the chapters about a deployed mesh. `test_readme.py` and `test_cli.py` run commands like these."""
 
 
 @pytest.fixture(params=["this repository", pytest.param("the wheel", marks=FULL_SIZE)])
@@ -44,9 +45,9 @@ def reader(
 
 
 def test_every_command_does_what_the_page_says(reader: Reader) -> None:
-    for step in steps():
+    for step in takewhile(lambda step: FULL or not step.text.startswith(DEPLOYMENT), steps()):
         reader.follow(step)
-    assert reader.codes == []
+    assert reader.codes == ([] if FULL else CODES[-1:])
 
 
 def test_the_page_shows_the_actual_error_of_a_mistyped_key(tmp_path: Path) -> None:

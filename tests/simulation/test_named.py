@@ -10,9 +10,9 @@ from tests.simulation.mistake import Mistake
 from tests.simulation.named_tests import WITHOUT, problems_of_all
 from tests.simulation.planted_table import NAMED
 
-# Each mistake has a fork with a pytest of its own, so `make test` has one of six.
+# Each mistake has a fork with a pytest of its own, so `make test` has one of twelve.
 FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
-MISTAKES = NAMED if FULL else NAMED[::6]
+MISTAKES = NAMED if FULL else NAMED[::12]
 
 
 @pytest.fixture(scope="module")

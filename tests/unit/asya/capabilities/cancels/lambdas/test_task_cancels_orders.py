@@ -163,7 +163,8 @@ def test_record_claim_object_row_and_hook_say_the_same_in_each_order_with_each_c
     for order in orders(counts):
         for number, crash in ((0, each) for each in crashes(counts[0])):
             ran.add(check(race, actor, phase, order, {number: crash}, is_repeated=is_repeated))
-        for crash in list(crashes(counts[1]))[1:]:
+        # The caller repeats its own call, so these are the same whether it may or not.
+        for crash in [] if is_repeated else list(crashes(counts[1]))[1:]:
             ran.add(check(race, actor, phase, order, {1: crash}, is_repeated=is_repeated))
     assert ran == {phase, "canceled"}
 

@@ -70,11 +70,15 @@ MODES = ("allow", "skip", "queue", "cancel-previous")
 CASES = {
     "hours": Case("0 * * * *", "UTC", "2026-11-25T12:20", 6.9, 1.5),
     "hours of an outage": Case("0 * * * *", "UTC", "2026-11-25T12:20", 9.4, 1.5, (1.0, 5.2)),
-    "a gap in spring": Case("30 2 * * *", "Europe/Oslo", "2026-03-27T12:00", 80, 30),
-    "a repeated hour in autumn": Case("30 2 * * *", "Europe/Oslo", "2026-10-23T12:00", 80, 30),
 }
 """Each of them in all modes."""
+GAP = Case("30 2 * * *", "Europe/Oslo", "2026-03-27T12:00", 80, 30)
+REPEATED_HOUR = Case("30 2 * * *", "Europe/Oslo", "2026-10-23T12:00", 80, 30)
 FURTHER = {
+    "a gap in spring, skip": (GAP, "skip"),
+    "a gap in spring, queue": (GAP, "queue"),
+    "a repeated hour in autumn, allow": (REPEATED_HOUR, "allow"),
+    "a repeated hour in autumn, cancel-previous": (REPEATED_HOUR, "cancel-previous"),
     "short tasks after an outage": (Case("0 * * * *", "UTC", "2026-11-25T12:20", 9.8, 0.3, (1.0, 5.2)), "allow"),
     "an outage over the gap": (Case("30 2 * * *", "Europe/Oslo", "2026-03-27T12:00", 80, 30, (30, 40), 20), "queue"),
     "an outage in autumn": (Case("30 2 * * *", "Europe/Oslo", "2026-10-23T12:00", 80, 5, (30, 40), 3), "allow"),
