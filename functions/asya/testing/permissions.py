@@ -102,7 +102,7 @@ class Permissions:
             by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
             for grant in function_grants(function, self.place) if known else ():
                 for action in grant.actions:
-                    by_action[action].append(grant.statement())
+                    by_action[action].append({**grant.statement(), "Action": action})
             self._statements[function] = by_action
         return self._statements[function]
 

@@ -169,7 +169,8 @@ class CodeFolders:
         tops = {name for name in names if name in sys.modules and _is_inside(sys.modules[name], folder) == is_inside}
         if not tops:
             return {}
-        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in tops}
+        inside = tuple(f"{name}." for name in tops)
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name in tops or name.startswith(inside)}
 
 
 def _is_inside(module: ModuleType, folder: Path) -> bool:

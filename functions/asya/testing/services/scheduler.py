@@ -97,6 +97,8 @@ class Scheduler:
     _numbers: "count[int]" = field(default_factory=count)
     # Only during `run`: a greenlet must not outlive its thread.
     _hub: greenlet | None = None
+    _is_done: Callable[[], bool] = lambda: False
+    _until: float = float("inf")
     _thread: threading.Thread = field(default_factory=threading.current_thread)
     _processes: set[greenlet] = field(default_factory=set)
 
@@ -146,10 +148,25 @@ class Scheduler:
         """Yield to other processes until this time has passed."""
         if not self.is_in_process:
             raise RuntimeError("only a function of `start` may wait; use `start` instead of `after`")
+        at = self.seconds + max(0.0, seconds)
+        if self._is_next(at):
+            self.turns += 1
+            self.seconds = at
+            return
         process = getcurrent()
         self.after(seconds, lambda: self._switch_to(process))
         assert self._hub is not None  # a process runs only in `run`
         self._hub.switch()
+
+    def _is_next(self, at: float) -> bool:
+        """Whether the present process would go on at this time before anything else happens."""
+        return (
+            at <= self._until
+            and self.turns < self.limit
+            and not self.is_over
+            and (not self._waiting or at < self._waiting[0][0])
+            and not self._is_done()
+        )
 
     def stop(self) -> None:
         """End the simulation after this turn."""
@@ -166,12 +183,12 @@ class Scheduler:
             StalledError: if the functions exceed the limit of turns.
             TestKitError: processes wait in another thread, and only there they can go on.
         """
-        before = self._hub
-        self._hub = self._adopt()
+        before = self._hub, self._is_done, self._until
+        self._hub, self._is_done, self._until = self._adopt(), is_done, until
         try:
             self._run(is_done, until)
         finally:
-            self._hub = before
+            self._hub, self._is_done, self._until = before
 
     def _adopt(self) -> greenlet:
         """The calling greenlet, to which the processes return."""
