@@ -13,7 +13,7 @@ from constructs import Construct
 
 from asya import registry
 from asya.protocol import names
-from asya_infra.constructs.actors import ActorQueue, heavy_actor, light_actor, system_actor
+from asya_infra.constructs.actors import ActorQueue, heavy_actor, light_actor, refuse_without_tls, system_actor
 from asya_infra.constructs.crew import (
     PauseNotifications,
     allow_schedule,
@@ -125,6 +125,7 @@ class QueuesStack(MeshStack):
         elif not queues:
             # A template needs a resource.
             CfnWaitConditionHandle(self, "NoActors")
+        refuse_without_tls(self)
 
     def _actor(self, mesh: Mesh, name: str) -> ActorQueue:
         return ActorQueue(self, mesh, name, actor_queue(name, mesh.table))

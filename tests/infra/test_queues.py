@@ -81,11 +81,42 @@ def test_messages_stay_hidden_while_lambda_gathers_them(shop: Any, actor: str, w
 
 
 def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:
-    policies = shop.resources("AWS::SQS::QueuePolicy")
-    assert len(policies) == 2 * len(WITH_QUEUE) + 1
-    for policy in policies:
-        denials = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
-        assert denials[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    """A queue has one policy, so a second resource for it would replace the first."""
+    for template in queue_stacks(shop):
+        protected = [
+            queue
+            for resource in template.values()
+            if resource["Type"] == "AWS::SQS::QueuePolicy"
+            for queue in resource["Properties"]["Queues"]
+            if refuses_without_tls(resource["Properties"]["PolicyDocument"], queue)
+        ]
+        queues = [f"<{name}>" for name, resource in template.items() if resource["Type"] == "AWS::SQS::Queue"]
+        assert sorted(protected) == sorted(queues)
+
+
+def queue_stacks(mesh: Any) -> list[dict[str, Any]]:
+    """Return the resources of each stack of queues."""
+    return [template["Resources"] for part, template in mesh.templates.items() if part.startswith("queues")]
+
+
+def refuses_without_tls(policy: dict[str, Any], queue: str) -> bool:
+    """Whether a policy denies each call on a queue that comes without TLS."""
+    return any(
+        each["Effect"] == "Deny"
+        and each["Action"] == "sqs:*"
+        and each["Principal"] == {"AWS": "*"}
+        and each["Resource"] in ("*", queue.replace(">", ".Arn>"))
+        and each["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        for each in policy["Statement"]
+    )
+
+
+def test_queues_that_nobody_else_may_send_to_share_one_policy_in_each_stack(shop: Any) -> None:
+    for template in queue_stacks(shop):
+        policies = [each["Properties"] for each in template.values() if each["Type"] == "AWS::SQS::QueuePolicy"]
+        alone = [policy for policy in policies if len(policy["PolicyDocument"]["Statement"]) == 1]
+        assert len(alone) == bool([each for each in template.values() if each["Type"] == "AWS::SQS::Queue"])
+        assert all(len(policy["Queues"]) == 1 for policy in policies if policy not in alone)
 
 
 def test_placement_never_changes() -> None:

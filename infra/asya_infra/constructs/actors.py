@@ -30,7 +30,7 @@ from asya_infra.resource_settings import QueueSettings
 
 
 class ActorQueue(Construct):
-    """A queue and its dead-letter queue."""
+    """A queue and its dead-letter queue. `refuse_without_tls` gives them their policy."""
 
     def __init__(self, scope: Construct, mesh: Mesh, actor: str, settings: QueueSettings) -> None:
         """Add the queues.
@@ -53,7 +53,6 @@ class ActorQueue(Construct):
             encryption=encryption,
             encryption_master_key=key,
             data_key_reuse=data_key_reuse,
-            enforce_ssl=True,
             retention_period=Duration.days(timings.DLQ_RETENTION_DAYS),
         )
         _accept_only_from(dead_letters, names.queue_name(namespace, actor))
@@ -64,11 +63,38 @@ class ActorQueue(Construct):
             encryption=encryption,
             encryption_master_key=key,
             data_key_reuse=data_key_reuse,
-            enforce_ssl=True,
             retention_period=Duration.days(settings.retention_days),
             visibility_timeout=Duration.seconds(settings.visibility_timeout),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receives),
         )
+
+
+def refuse_without_tls(stack: Stack) -> None:
+    """Let each queue of a stack refuse requests without TLS. Call it when the queues and their own policies exist.
+
+    Queues that nobody else may send to share one policy. Its statement is about the queue that has it: AWS gives one policy with
+    the resource `*` to two queues.
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/quickref-iam.html#scenario-sqs-policy
+    """
+    sharing: list[sqs.Queue] = []
+    for queue in [each for each in stack.node.find_all() if isinstance(each, sqs.Queue)]:
+        if queue.node.try_find_child("Policy") is None:
+            sharing.append(queue)
+        else:
+            queue.add_to_resource_policy(_without_tls(queue.queue_arn))
+    if sharing:
+        policy = sqs.QueuePolicy(stack, "WithoutTls", queues=sharing)
+        policy.document.add_statements(_without_tls("*"))
+
+
+def _without_tls(resource: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        actions=["sqs:*"],
+        principals=[iam.AnyPrincipal()],
+        resources=[resource],
+        conditions={"Bool": {"aws:SecureTransport": "false"}},
+    )
 
 
 def _accept_only_from(dead_letters: sqs.Queue, queue_name: str) -> None:

@@ -30,7 +30,6 @@ class UndeliveredQueue(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED if key is None else sqs.QueueEncryption.KMS,
             encryption_master_key=key,
             data_key_reuse=None if key is None else Duration.minutes(timings.DATA_KEY_REUSE_MINUTES),
-            enforce_ssl=True,
             retention_period=Duration.days(timings.DLQ_RETENTION_DAYS),
         )
         own = f"asya-{mesh.namespace}-*"
