@@ -55,7 +55,6 @@ class Group(Enum):
 class Resource(Enum):
     """What calls without a queue, a table or an object are about."""
 
-    TOKEN_KEY = "the key that signs tokens"
     WEBHOOK_KEYS = "the keys of webhooks"
     EVENT_BUS = "the default bus, as the mesh"
     LINK_BUS = "the mesh's own bus for links, as the mesh"

@@ -20,7 +20,6 @@ from asya_infra.constructs.crew import (
     crew,
     dead_letter_sweep,
     held_sweeps,
-    pause_actor,
     result_index_schedule,
 )
 from asya_infra.constructs.gateway.gateway import (
@@ -190,9 +189,6 @@ class SparkStack(MeshStack):
             Tags.of(resource).remove(key)
 
 
-_MORE_THAN_A_FUNCTION = {"spark": heavy_actor, "pause": pause_actor}
-
-
 class FunctionsStack(MeshStack):
     """A function for each of these actors. The stack of the crew's shard also has the mesh's own functions."""
 
@@ -243,8 +239,8 @@ def _add_actor(
 ) -> MeshFunction:
     """Add the function of an actor, as its kind declares it."""
     kind = mesh.table.actors[name].kind
-    if kind in _MORE_THAN_A_FUNCTION:
-        return _MORE_THAN_A_FUNCTION[kind](scope, mesh, layer, gateway, name)
+    if kind == "spark":
+        return heavy_actor(scope, mesh, layer, gateway, name)
     has_handler = registry.of(mesh.table).actor_functions[kind].queues is None
     return (light_actor if has_handler else system_actor)(scope, mesh, layer, gateway, name)
 

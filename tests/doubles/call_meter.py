@@ -93,8 +93,6 @@ class CallMeter:
             self.used["s3 writes"] += 1
         elif service == "s3" and action in _S3_READS:
             self.used["s3 reads"] += 1
-        elif service == "kms":
-            self.used["kms requests"] += 1
         del rest
 
     def _written(self, mesh: MeshTable, table: str, before: Any, after: Any) -> None:

@@ -218,9 +218,7 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
             "x-sink",
         ):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
-        key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
-        environ |= {"ASYA_TOKEN_KEY": key, "ASYA_HEARTBEATS": "on"}
-        patch.setenv("ASYA_TOKEN_KEY", key)
+        environ |= {"ASYA_HEARTBEATS": "on"}
         yield Gateway(MESH, environ)
 
 
@@ -233,10 +231,10 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 @pytest.fixture(autouse=True, scope="module")
 def module_clients() -> Iterator[None]:
     """Cache the clients per module, because creating them is slow; other modules get new ones."""
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs, clients.cloudwatch):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.logs, clients.cloudwatch):
         client.cache_clear()
     yield
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs, clients.cloudwatch):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.logs, clients.cloudwatch):
         client.cache_clear()
 
 

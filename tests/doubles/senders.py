@@ -21,6 +21,7 @@ def listed_roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 MESH_SECRET = b"the secret of a mesh for tests  "
+TOKEN_SECRET = b"the secret of tokens for tests  "
 """The secret of each mesh that no test deploys."""
 
 
@@ -34,7 +35,7 @@ def known_secrets() -> Iterator[None]:
 
 def know_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a table without secrets have those that derive from `MESH_SECRET`."""
-    stored = KeyItems.secret
+    stored, stored_for_tokens = KeyItems.secret, KeyItems.token_secret
 
     def secret(items: KeyItems, actor: str = "") -> bytes:
         try:
@@ -42,7 +43,14 @@ def know_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         except MissingSecretError:
             return task_key.actor_secret(MESH_SECRET, actor) if actor else MESH_SECRET
 
+    def token_secret(items: KeyItems) -> bytes:
+        try:
+            return stored_for_tokens(items)
+        except MissingSecretError:
+            return TOKEN_SECRET
+
     monkeypatch.setattr(KeyItems, "secret", secret)
+    monkeypatch.setattr(KeyItems, "token_secret", token_secret)
 
 
 def list_roles(monkeypatch: pytest.MonkeyPatch) -> None:

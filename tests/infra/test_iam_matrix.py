@@ -26,7 +26,7 @@ STREAMS = "x-gateway-live"
 """The function of continuous streams, which a construct makes: it may do what x-gateway-stream may."""
 JOBS = ("x-job-crunch", "x-job-x-index")
 """The roles of job runs."""
-IDS = {Resource.APPLICATION, Resource.JOB_RUNS, Resource.TOKEN_KEY}
+IDS = {Resource.APPLICATION, Resource.JOB_RUNS}
 """Their ARNs contain ids that only a deployment knows: the actions count."""
 SHARED = {Resource.EVENT_SOURCES, Resource.FUNCTIONS, Resource.METRICS, *IDS}
 """No other mesh has resources of its own here, or their names have no room in a policy."""
@@ -39,7 +39,7 @@ def matrix(namespace: str = "shop", mesh: Path = HERE / "mesh" / "mesh.yaml") ->
         namespace=namespace, partition="aws", region=REGION, account=ACCOUNT, url_suffix="amazonaws.com"
     )
     table = to_table(load_mesh(mesh))
-    return Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
+    return Matrix(Place(addresses=addresses, table=table, application="<id>"))
 
 
 FUNCTIONS = [*matrix().functions, STREAMS]

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
+from asya.protocol.table_keys import TOKENS_KEY
 from asya.sidecar.needs import READS_STATES
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.needs import Place, function_grants, grants
+from tests.doubles.iam import Request, is_allowed
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
@@ -32,6 +34,13 @@ def statements(mesh: Any, actor: str, namespace: str = "shop") -> list[dict[str,
 
 def listed(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
+
+
+def reads_secret_of_tokens(mesh: Any, actor: str, namespace: str = "shop") -> bool:
+    """Whether an actor or a function may read the secret that signs stream tokens and links."""
+    table = f"arn:aws:dynamodb:eu-west-1:111122223333:table/asya-{namespace}-sink"
+    request = Request("dynamodb:GetItem", table, {"dynamodb:LeadingKeys": (TOKENS_KEY,)})
+    return is_allowed(statements(mesh, actor, namespace), request)
 
 
 def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> set[str]:

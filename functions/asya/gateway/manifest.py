@@ -1,5 +1,7 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
+from dataclasses import replace
+
 from asya.capabilities.dead_letters.manifest import LETTERS
 from asya.gateway import statements
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
@@ -52,7 +54,15 @@ from asya.protocol.table_keys import (
     SHARE_PREFIX,
     WAITING_INDEX,
 )
-from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
+from asya.sidecar.needs import (
+    CHECKS_KEYS,
+    CLAIMS,
+    JUDGES_SENDERS,
+    READS_CLAIMS,
+    READS_OUTAGES,
+    READS_ROLES,
+    SIGNS_TOKENS,
+)
 from asya.stores import Index, Prefix, Table
 from asya.tasks.starts.idempotency import STARTERS
 
@@ -96,7 +106,6 @@ _QUERIES_TASKS = Items(table="tasks", calls=("Query",))
 _COPIES = tuple(
     f"{prefix}*" for prefix in (INPUTS_PREFIX, DEAD_LETTERS_PREFIX, PAUSES_PREFIX, PAYLOADS_PREFIX, INBOX_PREFIX)
 )
-_SIGNS_TOKENS = ("kms:GenerateMac",)
 _READS_LINES = ("logs:FilterLogEvents",)
 
 FUNCTIONS = (
@@ -123,7 +132,7 @@ FUNCTIONS = (
         # It checks sets for redrives and replays, and records which fan-out a new set repeats.
         Items(table="fan-in", calls=("GetItem",), when=with_fan_in),
         Items(table="fan-in", calls=("PutItem",), when=with_fan_in),
-        Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY, when=with_callbacks),
+        replace(SIGNS_TOKENS, when=with_callbacks),
         traces=True,
     ),
     _calls(
@@ -131,7 +140,7 @@ FUNCTIONS = (
         "asya.gateway.streams.routes.stream",
         # It streams tasks and issues stream tokens.
         _QUERIES_TASKS,
-        Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY),
+        SIGNS_TOKENS,
     ),
     _calls(
         names.OPERATIONS,

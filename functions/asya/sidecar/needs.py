@@ -20,6 +20,7 @@ from asya.protocol.table_keys import (
     ROLE_PREFIX,
     SPECIAL_KEYS,
     STATE_ATTRIBUTES,
+    TOKENS_KEY,
     own_letters,
     own_starts,
 )
@@ -50,7 +51,7 @@ READS_STATES = Items(table="tasks", calls=("BatchGetItem",), attributes=STATE_AT
 
 CLAIMS = Items(table="sink", calls=("UpdateItem",), except_keys=SPECIAL_KEYS)
 """Claiming the ends of envelopes, and noting their pauses. Nobody may replace or delete a claim, nor change the list of roles."""
-READS_CLAIMS = Items(table="sink", calls=("GetItem",))
+READS_CLAIMS = Items(table="sink", calls=("GetItem",), except_keys=(f"{KEY_PREFIX}*",))
 """Reading the claim on an end again, after its object is written (`protocol §11`)."""
 
 GIVES_KEYS = Items(table="sink", calls=("GetItem",), keys=(KEY_PREFIX,))
@@ -59,6 +60,8 @@ CHECKS_KEYS = Items(table="sink", calls=("GetItem",), keys=(KEY_PREFIX, f"{OWNER
 """It also checks the keys of what it takes, and where a message has entered."""
 ENTERS_TASKS = Items(table="sink", calls=("GetItem",), keys=(f"{KEY_PREFIX}{OWN}",))
 """A function with code of users vouches for the messages that enter at it."""
+SIGNS_TOKENS = Items(table="sink", calls=("GetItem",), keys=(TOKENS_KEY,))
+"""A function makes or checks stream tokens, or links that answer pauses (`protocol §13.stream-token`)."""
 JUDGES_SENDERS = _judge()
 ADMITS = (*_judge(*_OWN_MARKS), GIVES_UP)
 """Taking envelopes: judging their senders, and counting the starts of those that come again."""

@@ -32,18 +32,16 @@ from asya.testing.history import History
 from asya.testing.isolation import isolated
 from asya.testing.job_runs import SPARK, JobRuns
 from asya.testing.permissions import (
-    TOKEN_KEY,
     Guarded,
     Permissions,
     of_events,
     of_items,
-    of_keys,
     of_metrics,
     of_objects,
     of_queues,
 )
 from asya.testing.planned_faults import PlannedFaults
-from asya.testing.services.clients import Bucket, DynamoClient, EventBus, EventsClient, KmsClient, NoMetrics, S3Client
+from asya.testing.services.clients import Bucket, DynamoClient, EventBus, EventsClient, NoMetrics, S3Client
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.faults import FaultProfile
 from asya.testing.services.functions import (
@@ -147,7 +145,6 @@ class Deployment:
             mock.patch.object(clients, "s3", self._s3),
             mock.patch.object(clients, "dynamodb", self._dynamodb),
             mock.patch.object(clients, "dynamodb_without_waiting", self._dynamodb),
-            mock.patch.object(clients, "kms", self._kms),
             mock.patch.object(clients, "events", self._events),
             mock.patch.object(clients, "cloudwatch", self._cloudwatch),
             mock.patch.object(push_wiring, "PushSender", self.notifications.sender),
@@ -250,10 +247,6 @@ class Deployment:
         process = current_process()
         return self.permissions.guard(process, DynamoClient(process, self.tables), of_items)
 
-    def _kms(self) -> Guarded:
-        process = current_process()
-        return self.permissions.guard(process, KmsClient(process), of_keys)
-
     def _events(self) -> Guarded:
         process = current_process()
         return self.permissions.guard(process, EventsClient(process, self.bus), of_events)
@@ -351,7 +344,6 @@ def deploy(
             results_uri=RESULTS_URI,
             queue_url_prefix=QUEUES,
             gateway_url=URL,
-            token_key=TOKEN_KEY,
             spark=SPARK,
         )
 

@@ -21,8 +21,6 @@ from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import Place, function_grants
 
-TOKEN_KEY = "asya-tokens"
-"""The id of the key that signs tokens."""
 # The item calls of a transaction, as `TransactItems` names them.
 _IN_TRANSACTIONS = {
     "Put": "PutItem",
@@ -66,8 +64,7 @@ class Permissions:
     @cached_property
     def place(self) -> Place:
         """The mesh with the addresses of its resources."""
-        key = self.addresses.arn("kms", f"key/{TOKEN_KEY}")
-        return Place(addresses=self.addresses, table=self.table, application=APPLICATION, key=key)
+        return Place(addresses=self.addresses, table=self.table, application=APPLICATION)
 
     def check(self, function: str, requests: Iterable[Request]) -> None:
         """Refuse calls that the role of a function may not make; others than functions have no role.
@@ -178,11 +175,6 @@ def of_items(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> I
         yield from _on_items("Query", arguments["TableName"], _queried(arguments), arguments, addresses)
     else:
         yield from _on_items(_action(name), arguments["TableName"], [_key(arguments)], arguments, addresses)
-
-
-def of_keys(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
-    """Yield what KMS asks IAM."""
-    yield Request(f"kms:{_action(name)}", addresses.arn("kms", f"key/{arguments['KeyId']}"))
 
 
 def of_events(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:

@@ -1,8 +1,6 @@
 """Light, heavy and system actors, and the queue of each with its dead-letter queue (`protocol §4`)."""
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import cast
 
 from aws_cdk import Duration, Stack, Tags
@@ -112,20 +110,14 @@ def system_actor(
     layer: lambda_.ILayerVersion,
     gateway: GatewayAddress,
     name: str,
-    *,
-    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> MeshFunction:
-    """Add the function and connect it to the queue of the same name.
-
-    Args:
-        environment: variables besides the address of the gateway.
-    """
+    """Add the function and connect it to the queue of the same name."""
     section = section_of(mesh.file, name)
     declaration = registry.of(mesh.table).actor_functions[mesh.table.actors[name].kind]
     queues, timeout = declaration.queues, declaration.timeout
     assert queues is not None, f"{name} has code of the user"
     assert timeout is not None, f"{name} has code of the user"
-    place = Place(addresses=mesh.addresses, table=mesh.table, key=gateway.key_arn)
+    place = Place(addresses=mesh.addresses, table=mesh.table)
     settings = FunctionSettings(
         name=name,
         handler=declaration.entry_point,
@@ -133,7 +125,7 @@ def system_actor(
         grants=function_grants(name, place),
         timeout=timeout,
         memory=section.memory,
-        environment={"ASYA_GATEWAY_URL": gateway.url, **environment},
+        environment={"ASYA_GATEWAY_URL": gateway.url},
         in_chains=mesh.is_in_chains(name),
         reserved=section.reserved,
         in_vpc=not declaration.is_in_layer,

@@ -18,7 +18,7 @@ from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, link_bus, source_o
 from asya.predicates import answers_by_link
 from asya.protocol import names
 from asya_infra.addresses import Addresses
-from asya_infra.constructs.actors import ActorQueue, system_actor
+from asya_infra.constructs.actors import ActorQueue
 from asya_infra.constructs.encryption import customer_key, encrypted_topic, subscription_id
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.mesh_function import (
@@ -76,16 +76,6 @@ def held_sweeps(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> N
     for name, construct_id in _HELD_SWEEPS.items():
         if name in sweeps:
             add_sweep(Construct(scope, construct_id), mesh, layer, declared(mesh, name, code=mesh.table_code()))
-
-
-def pause_actor(
-    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
-) -> MeshFunction:
-    """Add a pause actor."""
-    pause = mesh.table.actors[name].pause
-    has_callbacks = pause is not None and pause.callback
-    environment = {"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {}
-    return system_actor(scope, mesh, layer, gateway, name, environment=environment)
 
 
 class PauseNotifications(Construct):

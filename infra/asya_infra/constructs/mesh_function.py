@@ -116,14 +116,14 @@ class EventSourceSettings:
     Attributes:
         batch_size: messages per invocation, at most.
         window: seconds that Lambda waits for a full batch.
-        concurrency: the maximum of concurrent executions; ignored with pollers.
+        concurrency: the maximum of concurrent executions, or None; ignored with pollers.
         provisioned: instances that are always warm.
         pollers: pollers that Lambda keeps; None for those that it starts on demand.
     """
 
     batch_size: int = 10
     window: int = 0
-    concurrency: int = 50
+    concurrency: int | None = 50
     provisioned: int = 0
     pollers: PollersSection | None = None
 
@@ -138,7 +138,6 @@ def declared(
     name: str,
     *,
     code: lambda_.Code,
-    key: str | None = None,
     application: str | None = None,
     environment: dict[str, str] | None = None,
     reserved: int | None = None,
@@ -147,12 +146,11 @@ def declared(
     """Return the settings of a function of the mesh's own, as its manifest declares it.
 
     Args:
-        key: the ARN of the key that signs tokens, if the function needs it.
         application: the id of the Spark application, if the function needs it.
         memory: megabytes; by default those of the manifest.
     """
     function = registry.of(mesh.table).functions[name]
-    place = Place(addresses=mesh.addresses, table=mesh.table, application=application, key=key)
+    place = Place(addresses=mesh.addresses, table=mesh.table, application=application)
     return FunctionSettings(
         name=name,
         handler=function.entry_point,

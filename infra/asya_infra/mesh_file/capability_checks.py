@@ -14,7 +14,7 @@ from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.sections import keys_of
 from asya_infra.mesh_file.user_code import CodeError, find_definition
 
-_OF_THE_PRODUCT = {Resource.TOKEN_KEY, Resource.APPLICATION, Resource.JOB_RUNS, Resource.JOB_ROLES}
+_OF_THE_PRODUCT = {Resource.APPLICATION, Resource.JOB_RUNS, Resource.JOB_ROLES}
 """Resources whose addresses only stacks of the product have, and what would let a function run code as another."""
 _CALLERS = (Queues, Schedule, Requests)
 

@@ -86,13 +86,11 @@ class Place:
 
     Attributes:
         application: the id of the Spark application; None where no need names it.
-        key: the ARN of the key that signs tokens; None where no need names it.
     """
 
     addresses: Addresses
     table: MeshTable
     application: str | None = None
-    key: str | None = None
 
 
 def call_grants(need: Calls, place: Place) -> list[Grant]:
@@ -116,11 +114,6 @@ class _Found:
     arns: tuple[str, ...]
     reason: str = ""
     conditions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-def _token_key(place: Place) -> _Found:
-    assert place.key is not None, "the stack of this function has no key"
-    return _Found((place.key,))
 
 
 def _event_bus(place: Place, bus: str = "default") -> _Found:
@@ -181,7 +174,6 @@ def _foreign_gateways(place: Place) -> _Found:
 
 _FOUND: Mapping[Resource, Callable[[Place], _Found]] = MappingProxyType(
     {
-        Resource.TOKEN_KEY: _token_key,
         Resource.EVENT_BUS: _event_bus,
         Resource.LINK_BUS: _link_bus,
         Resource.APPLICATION: _application,

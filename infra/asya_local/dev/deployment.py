@@ -33,13 +33,11 @@ class Deployment:
     Attributes:
         loaded: The mesh file.
         gateway_url: The base URL of the gateway.
-        token_key: The KMS key of stream tokens and callbacks.
         spark: The code of jobs; None in a mesh without heavy actors.
     """
 
     loaded: LoadedMesh
     gateway_url: str
-    token_key: str = ""
     spark: SparkSettings | None = None
 
     @cached_property
@@ -75,7 +73,6 @@ class Deployment:
             results_uri=addresses.results.uri,
             queue_url_prefix=addresses.queue_url_prefix,
             gateway_url=self.gateway_url,
-            token_key=self.token_key or None,
             spark=self.spark,
         )
 

@@ -76,11 +76,6 @@ class Resources:
             with suppress(events.exceptions.ResourceAlreadyExistsException):
                 events.create_event_bus(Name=link_bus(mesh.loaded.namespace))
 
-    def create_token_key(self) -> str:
-        """Create the key of stream tokens; returns its ARN."""
-        kms = aws_client("kms", self.endpoint, self.root)
-        return str(kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
-
     def create_operator(self, mesh: Deployment, current: AccessKey | None = None) -> Operator:
         """Create the operator with the permissions that it has on a local cloud, or update these.
 
@@ -118,7 +113,7 @@ class Resources:
         items = RoleItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
         items.write(ListChange(listed={ACCOUNT_ID: names.GATEWAY_API}, expiring=frozenset(), completes=True), now)
         keys = KeyItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
-        keys.write(token_bytes(SECRET_BYTES), mesh.table.actors)
+        keys.write(lambda: token_bytes(SECRET_BYTES), mesh.table.actors)
 
     def _create_queue(self, mesh: Deployment, actor: str, settings: QueueSettings) -> None:
         namespace, addresses = mesh.loaded.namespace, mesh.addresses

@@ -124,7 +124,6 @@ class RunningMesh:
         mesh = Deployment(loaded=loaded, gateway_url=self._gateway.url)
         with ThreadPoolExecutor(1) as executor:
             worker = executor.submit(self._start_worker, mesh)
-            mesh = replace(mesh, token_key=resources.create_token_key())
             resources.create(mesh, datetime.now(UTC))
             store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
             self._operator = resources.create_operator(mesh)

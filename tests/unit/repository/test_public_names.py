@@ -147,7 +147,6 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
             "ASYA_RESULTS_URI": "s3://bucket/results/",
             "ASYA_QUEUE_URL_PREFIX": "https://sqs.eu-central-1.amazonaws.com/123456789012/",
             "ASYA_GATEWAY_URL": "https://gateway.example",
-            "ASYA_TOKEN_KEY": "arn:aws:kms:eu-central-1:123456789012:key/abc",
             "ASYA_STREAM_URL": "https://streams.example",
             "ASYA_HEARTBEATS": "on",
             "ASYA_SPARK_APPLICATION_ID": "00f1",
@@ -167,7 +166,6 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
     assert settings.queue_url("infer") == "https://sqs.eu-central-1.amazonaws.com/123456789012/asya-shop-infer"
     assert (settings.gateway_url, settings.stream_url) == ("https://gateway.example", "https://streams.example")
     assert settings.heartbeats
-    assert settings.token_key == "arn:aws:kms:eu-central-1:123456789012:key/abc"
     assert settings.spark is not None
     assert settings.spark.application_id == "00f1"
     assert settings.spark.role_prefix == "arn:aws:iam::123456789012:role/"
@@ -191,7 +189,7 @@ def test_the_source_reads_no_other_environment_variables() -> None:
     }
     assert {name for name in constants if name.startswith("ASYA_")} == {
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
-        *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL", "ASYA_HEARTBEATS"),
+        *("ASYA_GATEWAY_URL", "ASYA_STREAM_URL", "ASYA_HEARTBEATS"),
         *(
             "ASYA_SPARK_APPLICATION_ID",
             "ASYA_ROLE_PREFIX",

@@ -12,8 +12,8 @@ GLOSSARY = PROJECT / "docs" / "reference" / "glossary.md"
 WORDS = {
     "callback": (
         r"asya/(capabilities/pauses|gateway/callbacks|protocol/(events|pause|mesh_table|task_merge)|testing/(external|run))"
-        r"|asya/(predicates|tasks/received_reports|function/aws/(settings|token_keys)|gateway/(manifest|lambdas/(api|openapi)))"
-        r"|asya_infra/(constructs|mesh_file)|asya_local/dev/(deployment|resources)|asya_cli/tasks/report",
+        r"|asya/(predicates|tasks/received_reports|gateway/(manifest|lambdas/(api|openapi)))"
+        r"|asya_infra/(constructs|mesh_file)|asya_local/dev/resources|asya_cli/tasks/report",
         r"callback=not_empty|app\.callback|command\.callback|stack\.callback",
     ),
     "slot": (

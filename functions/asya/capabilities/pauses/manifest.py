@@ -12,7 +12,16 @@ from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX, WAITS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import WAITING_INDEX
-from asya.sidecar.needs import CHECKS_KEYS, CLAIMS, CREW_SIDECAR, ENDS, GIVES_KEYS, READS_OWN_PAYLOADS, REPORTER
+from asya.sidecar.needs import (
+    CHECKS_KEYS,
+    CLAIMS,
+    CREW_SIDECAR,
+    ENDS,
+    GIVES_KEYS,
+    READS_OWN_PAYLOADS,
+    REPORTER,
+    SIGNS_TOKENS,
+)
 from asya.stores import Prefix
 
 _ITSELF = (OWN, names.SINK, names.SUMP)
@@ -40,7 +49,7 @@ FUNCTIONS = (
             CLAIMS,
             Calls(calls=("events:PutEvents",), on=Resource.EVENT_BUS),
             Calls(calls=("events:PutEvents",), on=Resource.LINK_BUS, when=answers_by_link),
-            Calls(calls=("kms:GenerateMac",), on=Resource.TOKEN_KEY, when=answers_by_link),
+            replace(SIGNS_TOKENS, when=answers_by_link),
         ),
     ),
     ActorFunction(

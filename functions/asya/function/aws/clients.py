@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_events import EventBridgeClient
-    from mypy_boto3_kms import KMSClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
@@ -113,12 +112,6 @@ def emr_serverless() -> "EMRServerlessClient":
 def events() -> "EventBridgeClient":
     """The client of EventBridge."""
     return boto3.client("events", config=_config(read_timeout=5))
-
-
-@cache
-def kms() -> "KMSClient":
-    """The client of KMS."""
-    return boto3.client("kms", config=_config(read_timeout=5))
 
 
 @cache

@@ -60,7 +60,6 @@ class Settings:
         results_uri: the base of x-sink's results; ends with `/`.
         queue_url_prefix: the URL of a queue without its name.
         gateway_url: the base URL of the gateway without a trailing slash; None without a gateway.
-        token_key: the KMS key of stream tokens and callbacks; None in functions without them.
         stream_url: the base URL of token streams without a trailing slash; None if the gateway serves them.
         spark: None in functions without job runs.
         traces: None in a mesh without `telemetry`.
@@ -75,7 +74,6 @@ class Settings:
     results_uri: str
     queue_url_prefix: str
     gateway_url: str | None = None
-    token_key: str | None = None
     stream_url: str | None = None
     spark: SparkSettings | None = None
     traces: TraceSettings | None = None
@@ -122,7 +120,6 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         results_uri=_folder(_required(environ, "ASYA_RESULTS_URI")),
         queue_url_prefix=_folder(_required(environ, "ASYA_QUEUE_URL_PREFIX")),
         gateway_url=environ.get("ASYA_GATEWAY_URL", "").rstrip("/") or None,
-        token_key=environ.get("ASYA_TOKEN_KEY") or None,
         stream_url=environ.get("ASYA_STREAM_URL", "").rstrip("/") or None,
         spark=_load_spark(environ) if environ.get("ASYA_SPARK_APPLICATION_ID") else None,
         traces=_load_traces(environ) if environ.get("ASYA_TRACES_ENDPOINT") else None,

@@ -12,7 +12,6 @@ from msgspec import UNSET
 
 from asya.capabilities.pauses.callback_tokens import Callback, CallbackTokenError, key_label, read
 from asya.capabilities.pauses.resume_input import Answers, InvalidInputError, read_request
-from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.gateway.callbacks import page
 from asya.gateway.callbacks.page import MEDIA_TYPE, read_form, values_of
 from asya.gateway.http.router import Request, Response, TextBody
@@ -20,6 +19,7 @@ from asya.gateway.routes.resume import Resumed, ResumeRoutes
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import ANSWERS_LIMIT, TaskPause
 from asya.protocol.task import TaskRecord
+from asya.senders.aws.token_keys import TokenKeyError, TokenKeys
 from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 
 _JSON = "application/json"

@@ -18,7 +18,6 @@ from asya.function.aws import clients
 from asya.function.aws.outage_notes import OutageNotes
 from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.aws.table import Table
-from asya.function.aws.token_keys import TokenKeys
 from asya.function.spans import submission_span
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.long_poll_permits import LongPollPermits
@@ -34,6 +33,7 @@ from asya.gateway.routes.tools import ToolCalls
 from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls, build_trigger_calls
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.aws.token_keys import TokenKeys, build_token_keys
 from asya.senders.lambdas.wiring import build_admission
 from asya.tasks.aws.lists import build_lists
 from asya.tasks.aws.stored_tasks import StoredTasks
@@ -107,7 +107,7 @@ class ApiParts:
     @cached_property
     def keys(self) -> TokenKeys:
         """The key that signs the tokens of callbacks."""
-        return TokenKeys(clients.kms(), self._own.settings.token_key or "")
+        return build_token_keys(self._own.settings)
 
     def handler(self, name: str) -> object:
         """Build a handler.

@@ -13,7 +13,6 @@ import msgspec
 
 from asya.capabilities.legacy.tasks import legacy_envelope, legacy_job
 from asya.function.aws import clients
-from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
 from asya.gateway.http.entry_point import HttpEntryPoint, routes_of
@@ -27,6 +26,7 @@ from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.exact_json import encode_json
 from asya.protocol.times import format_time
+from asya.senders.aws.token_keys import TokenKeyError, TokenKeys, build_token_keys
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.tasks import Tasks
@@ -199,7 +199,7 @@ def build_streams(own: Function) -> StreamRoutes:
         tasks=tasks,
         poller=EventPoller(tasks, partials, own.environment),
         access=AccessRules(settings.table, settings.account, settings.region),
-        keys=TokenKeys(clients.kms(), settings.token_key or ""),
+        keys=build_token_keys(settings),
         stream_url=settings.stream_url,
     )
 

@@ -1,12 +1,12 @@
-"""The secrets of keys in DynamoDB: that of the mesh, and that of each actor (`protocol §4.keys`)."""
+"""The secrets in DynamoDB: that of the mesh, that of each actor, and that of tokens (`protocol §4.keys`, `§13.stream-token`)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.function.nack import ServiceError
-from asya.protocol.table_keys import KEY_PREFIX
+from asya.protocol.table_keys import KEY_PREFIX, TOKENS_KEY
 from asya.protocol.task_key import actor_secret
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class MissingSecretError(ServiceError):
 
 
 class KeyItems:
-    """Items of the table `asya-{namespace}-sink`: pk = `KEY#` for the mesh and `KEY#{actor}` for an actor, sk = `secret`.
+    """Items of the table `asya-{namespace}-sink`: pk = `KEY#`, `KEY#{actor}` or `KEY#x-tokens`, sk = `secret`.
 
     Raises:
         ClientError, BotoCoreError: from every method, if a call to the table fails.
@@ -27,13 +27,14 @@ class KeyItems:
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = Table(dynamodb, table)
 
-    def write(self, new_secret: bytes, functions: Iterable[str]) -> None:
-        """Write the secret of the mesh, unless it has one, and those of functions.
+    def write(self, new_secret: Callable[[], bytes], functions: Iterable[str]) -> None:
+        """Write the secrets of the mesh and of tokens, unless there are any, and those of functions.
 
         Args:
-            new_secret: random bytes.
+            new_secret: returns random bytes.
         """
-        self._table.write(put(_key(), {"secret": new_secret.hex()}).if_absent(), shows_present=True)
+        for own in (_key(), _TOKENS):
+            self._table.write(put(own, {"secret": new_secret().hex()}).if_absent(), shows_present=True)
         secret = self.secret()
         for function in functions:
             self._table.write(put(_key(function), {"secret": actor_secret(secret, function).hex()}))
@@ -44,10 +45,24 @@ class KeyItems:
         Raises:
             MissingSecretError: there is none yet.
         """
-        text = self._table.get(_key(actor)).text("secret", None)
+        return self._read(_key(actor))
+
+    def token_secret(self) -> bytes:
+        """The secret of tokens. It derives from no other one, and no other one from it.
+
+        Raises:
+            MissingSecretError: there is none yet.
+        """
+        return self._read(_TOKENS)
+
+    def _read(self, key: Key) -> bytes:
+        text = self._table.get(key).text("secret", None)
         if text is None:
-            raise MissingSecretError(f"the mesh has no secret {KEY_PREFIX + actor!r} yet; deploy it")
+            raise MissingSecretError(f"the mesh has no secret {key.pk!r} yet; deploy it")
         return bytes.fromhex(text)
+
+
+_TOKENS = Key(TOKENS_KEY, "secret")
 
 
 def _key(actor: str = "") -> Key:

@@ -61,7 +61,7 @@ class RoleListing(msgspec.Struct, frozen=True):
         """Write a change. The permissions of a role that was made just now take effect within seconds."""
         for is_last in (*[False] * _TRIES, True):
             try:
-                self.keys.write(self.new_secret(SECRET_BYTES), change.listed.values())
+                self.keys.write(lambda: self.new_secret(SECRET_BYTES), change.listed.values())
                 self.items.write(change, self.now())
             except ClientError as error:
                 if is_last or error.response["Error"]["Code"] != "AccessDeniedException":

@@ -1,7 +1,6 @@
-"""The clients of one process for S3, DynamoDB, KMS, EventBridge and CloudWatch; each call may have a fault."""
+"""The clients of one process for S3, DynamoDB, EventBridge and CloudWatch; each call may have a fault."""
 
 import hashlib
-import hmac
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,26 +14,6 @@ from asya.capabilities.operations.log_lines import LogLine
 from asya.protocol.times import format_time
 from asya.testing.dynamo.tables import MemoryDynamo, Paginator
 from asya.testing.services.process import Process, Simulation
-
-_KEY = b"the key of the simulated mesh"
-
-
-@dataclass
-class KmsClient:
-    """The KMS client of one process."""
-
-    process: Process
-
-    def generate_mac(self, *, KeyId: str, MacAlgorithm: str, Message: bytes) -> dict[str, Any]:  # noqa: N803
-        """Compute the code of a message."""
-        return self.process.call(
-            "kms",
-            "GenerateMac",
-            lambda: {"Mac": hmac.digest(_KEY, Message, hashlib.sha256)},
-            refusal=lambda: ClientError({"Error": {"Code": "ThrottlingException", "Message": "simulated"}}, "KMS"),
-            lost_response=lambda: ReadTimeoutError(endpoint_url="https://kms"),
-        )
-
 
 # Calls with a client token: AWS executes them once, also if the SDK repeats them.
 _IDEMPOTENT_BY_TOKEN = frozenset({"transact_write_items"})

@@ -39,4 +39,4 @@ def write_secrets(tables: MemoryDynamo, mesh: MeshTable, functions: Iterable[str
         functions: further functions than the actors of the mesh.
     """
     items = KeyItems(tables, table_name(mesh.namespace, "sink"))  # type: ignore[arg-type]
-    items.write(bytes(SECRET_BYTES), (*mesh.actors, *functions))
+    items.write(lambda: bytes(SECRET_BYTES), (*mesh.actors, *functions))

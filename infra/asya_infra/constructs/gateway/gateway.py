@@ -23,7 +23,7 @@ from asya_infra.acknowledgements import acknowledge
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.encryption import customer_key
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api, jwt_api
-from asya_infra.constructs.gateway.streaming import LiveStreams, stream_key
+from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction, add_sweep, declared
 from asya_infra.constructs.roles import ListedRoles
 from asya_infra.contracts.mesh_contracts import TOOLS, tools_record
@@ -32,10 +32,9 @@ from asya_infra.mesh import Mesh
 
 @dataclass(frozen=True)
 class GatewayAddress:
-    """The URL of the gateway without a trailing slash, and the ARN of the key that signs its tokens."""
+    """The URL of the gateway without a trailing slash."""
 
     url: str
-    key_arn: str
 
 
 class Gateway(Construct):
@@ -46,12 +45,10 @@ class Gateway(Construct):
         address: the address of the API for signed calls, for use in other stacks.
         token_api: the API for calls with tokens; None without `gateway.jwt`.
         live: the API of continuous streams; None without `gateway.streaming: adapter`.
-        key: the key that signs stream tokens and callbacks.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Gateway")
-        self.key = stream_key(self, mesh)
         functions = self._functions(mesh, layer)
         api = http_api(
             self,
@@ -71,33 +68,21 @@ class Gateway(Construct):
         self.api_id = api.api_id
         # Stacks of earlier versions import it until they are deployed, which is after this one.
         Stack.of(self).export_value(api.api_id)
-        # Only pause actors with links import it. CloudFormation cannot remove an export while a deployed stack imports it, so
-        # every mesh has it.
-        Stack.of(self).export_value(self.key.key_arn)
-        self.address = GatewayAddress(api.api_endpoint, self.key.key_arn)
+        self.address = GatewayAddress(api.api_endpoint)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
         self.token_api = None if jwt is None else jwt_api(self, mesh, jwt, functions)
 
     def _functions(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> dict[str, lambda_.Function]:
-        options, key = mesh.options, self.key.key_arn
+        options = mesh.options
         table = build_table(options.build_folder, mesh.table_bytes)
         api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
         functions: tuple[FunctionSettings, ...] = (
-            # It checks the tokens of callbacks if the mesh has them.
-            _function(
-                mesh,
-                names.GATEWAY_API,
-                api,
-                key,
-                environment={"ASYA_TOKEN_KEY": key} if mesh.table.has_callbacks else {},
-            ),
+            _function(mesh, names.GATEWAY_API, api),
             _function(
                 mesh,
                 names.GATEWAY_STREAM,
                 table,
-                key,
-                environment={"ASYA_TOKEN_KEY": key},
                 # Each stream client occupies one concurrent execution. Reserved concurrency protects the rest.
                 reserved=mesh.file.gateway.watchers or None,
             ),
@@ -127,7 +112,7 @@ class Gateway(Construct):
         """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""
         if mesh.file.gateway.streaming != "adapter" or mesh.options.layer_target == "local":
             return None
-        live = LiveStreams(self, mesh, layer, self.key)
+        live = LiveStreams(self, mesh, layer)
         tokens.add_environment("ASYA_STREAM_URL", live.url)
         return live
 
@@ -136,13 +121,12 @@ def _function(
     mesh: Mesh,
     name: str,
     code: Path,
-    key: str | None = None,
     *,
     environment: dict[str, str] | None = None,
     reserved: int | None = None,
 ) -> FunctionSettings:
     asset = lambda_.Code.from_asset(str(code))
-    return declared(mesh, name, code=asset, key=key, environment=environment, reserved=reserved)
+    return declared(mesh, name, code=asset, environment=environment, reserved=reserved)
 
 
 def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:

@@ -1,8 +1,7 @@
-"""Continuous streams, for `gateway.streaming: adapter`, and the key of stream tokens (`protocol §13`)."""
+"""Continuous streams, for `gateway.streaming: adapter` (`protocol §13`)."""
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_apigateway as apigateway
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -15,22 +14,6 @@ from asya_infra.build.functions import START_SCRIPT, build_server
 from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.needs import Place, declared_grants
-
-
-def stream_key(scope: Construct, mesh: Mesh) -> kms.Key:
-    """Add an HMAC key. It may be deleted with the stack, because tokens expire after an hour."""
-    key = kms.Key(
-        scope,
-        "StreamKey",
-        description=f"Stream tokens of the mesh {mesh.namespace}",
-        key_spec=kms.KeySpec.HMAC_256,
-        key_usage=kms.KeyUsage.GENERATE_VERIFY_MAC,
-        removal_policy=RemovalPolicy.DESTROY,
-        pending_window=Duration.days(7),
-    )
-    acknowledge_check(key, "CKV_AWS_7", "KMS rotates symmetric encryption keys only, and this is an HMAC key.")
-    return key
-
 
 _STAGE = "live"
 _MARGIN = 30  # seconds
@@ -64,9 +47,9 @@ class LiveStreams(Construct):
         url: the URL of the API with its stage, without a trailing slash.
     """
 
-    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> None:
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Live")
-        function = self._function(mesh, layer, key)
+        function = self._function(mesh, layer)
         api = apigateway.RestApi(
             self,
             "Api",
@@ -96,9 +79,9 @@ class LiveStreams(Construct):
             acknowledge_check(api.deployment_stage, check, reason)
         self.url = f"https://{api.rest_api_id}.execute-api.{mesh.addresses.region}.{Stack.of(self).url_suffix}/{_STAGE}"
 
-    def _function(self, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> lambda_.Function:
+    def _function(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> lambda_.Function:
         options = mesh.options
-        place = Place(addresses=mesh.addresses, table=mesh.table, key=key.key_arn)
+        place = Place(addresses=mesh.addresses, table=mesh.table)
         return MeshFunction(
             self,
             mesh,
@@ -112,7 +95,6 @@ class LiveStreams(Construct):
                 ),
                 timeout=round(MAX_STREAM_SECONDS) + 2 * _MARGIN,
                 environment={
-                    "ASYA_TOKEN_KEY": key.key_arn,
                     "AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap",
                     "AWS_LWA_INVOKE_MODE": "response_stream",
                     "AWS_LWA_READINESS_CHECK_PATH": "/health",

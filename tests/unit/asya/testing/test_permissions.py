@@ -10,14 +10,13 @@ from asya import registry
 from asya.needs import Need
 from asya.protocol.mesh_table import Actor, MeshTable, SparkJob
 from asya.protocol.pause import Pause
+from asya.protocol.table_keys import TOKENS_KEY
 from asya.testing.permissions import (
-    TOKEN_KEY,
     Guarded,
     Permissions,
     of_events,
     of_items,
     of_job_runs,
-    of_keys,
     of_metrics,
     of_objects,
     of_queues,
@@ -107,15 +106,14 @@ def test_an_index_is_not_its_table() -> None:
         client(of_items, "x-fan-in-sweep").query(TableName="asya-shop-fan-in")
 
 
-def test_only_who_makes_links_and_tokens_uses_the_key() -> None:
-    message = {"KeyId": TOKEN_KEY, "MacAlgorithm": "HMAC_SHA_256", "Message": b""}
+def test_only_who_makes_links_and_tokens_reads_their_secret() -> None:
+    read = {"TableName": "asya-shop-sink", "Key": {"pk": {"S": TOKENS_KEY}, "sk": {"S": "secret"}}}
     for function in ("ask", "x-gateway-api", "x-gateway-stream"):
-        assert client(of_keys, function).generate_mac(**message) == "done"
-    for function in ("bill", "sign", "x-reports"):
-        with pytest.raises(ClientError, match=f"{function} is not authorized to perform kms:GenerateMac"):
-            client(of_keys, function).generate_mac(**message)
-    with pytest.raises(ClientError, match="AccessDenied"):
-        client(of_keys, "ask").generate_mac(**{**message, "KeyId": "other"})
+        assert client(of_items, function).get_item(**read) == "done"
+    functions = {"bill", "sign", *(each.name for each in registry.functions_of(TABLE))}
+    for function in sorted(functions - {"x-gateway-api", "x-gateway-stream"}):
+        with pytest.raises(ClientError, match=f"{function} is not authorized to perform dynamodb:GetItem"):
+            client(of_items, function).get_item(**read)
 
 
 def test_events_are_those_of_the_mesh() -> None:

@@ -211,7 +211,6 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
                 f"the kind 'gate': only functions of the product may call {on.value}",
             )
             for call, on in (
-                ("kms:GenerateMac", Resource.TOKEN_KEY),
                 ("emr-serverless:StartJobRun", Resource.APPLICATION),
                 ("emr-serverless:CancelJobRun", Resource.JOB_RUNS),
             )

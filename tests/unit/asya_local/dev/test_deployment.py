@@ -31,7 +31,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def deployment(mesh: Path) -> Deployment:
-    return Deployment(loaded=load_mesh(mesh), gateway_url="http://127.0.0.1:1", token_key="arn:key")
+    return Deployment(loaded=load_mesh(mesh), gateway_url="http://127.0.0.1:1")
 
 
 def test_runs_wait_for_no_further_envelopes(shop: Path) -> None:
@@ -45,7 +45,7 @@ def test_functions_have_the_settings_of_a_deployment(shop: Path, tmp_path: Path)
     mesh = deployment(shop)
     settings = mesh.settings("check")
     assert settings.queue_url("check").endswith("/000000000000/asya-shop-check")
-    assert (settings.data_uri, settings.token_key) == ("s3://asya-shop-000000000000-us-east-1/data/", "arn:key")
+    assert settings.data_uri == "s3://asya-shop-000000000000-us-east-1/data/"
     assert mesh.variables("check") == {"CURRENCY": "EUR", "ASYA_ACTOR": "check"}
     assert mesh.common_variables(tmp_path)["LAMBDA_TASK_ROOT"] == str(tmp_path)
     assert decode_table(mesh.table_bytes()) == mesh.table

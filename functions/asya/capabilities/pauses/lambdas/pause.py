@@ -25,7 +25,6 @@ from asya.capabilities.pauses.shown import shown_values
 from asya.capabilities.pauses.statements import RELEASE
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws.receipt import Receipt
-from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
 from asya.protocol import states
@@ -34,6 +33,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
 from asya.protocol.pause import PauseHeader, PauseRelease, ShownValue
 from asya.protocol.times import format_time
+from asya.senders.aws.token_keys import TokenKeys
 from asya.senders.statements import problem
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.crew_hops import next_delivery, pass_on, process_batch, report_hop, send_diversion
@@ -166,7 +166,7 @@ class PauseActor:
         """The link that answers a pause; None without one.
 
         Raises:
-            TokenKeyError: KMS does not answer.
+            TokenKeyError: the secret of tokens cannot be read.
         """
         gateway = self.services.settings.gateway_url
         if self.keys is None or until is None or gateway is None:

@@ -11,10 +11,10 @@ from asya.capabilities.pauses.lambdas.sweep import PauseSweep, PauseTimers
 from asya.capabilities.pauses.lambdas.wait import RetryWait, WaitActor, WaitReleases
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws import clients
-from asya.function.aws.token_keys import TokenKeys
 from asya.function.hop import Delivery
 from asya.function.lambdas.function import Function
 from asya.protocol import names
+from asya.senders.aws.token_keys import build_token_keys
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.paused_tasks import PausedTasks
@@ -40,8 +40,7 @@ def _pause_actor(services: Services, notices: PauseNotices | None) -> PauseActor
     settings = services.settings
     claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
     question = settings.table.actors[settings.actor].pause
-    has_link = settings.token_key is not None and question is not None and question.callback
-    keys = TokenKeys(clients.kms(), settings.token_key or "") if has_link else None
+    keys = build_token_keys(settings) if question is not None and question.callback else None
     return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices, keys)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
-from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.gateway.callbacks.page import HEADERS
+from asya.senders.aws.token_keys import TokenKeyError, TokenKeys
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.testing import Mesh, RefusedError, Run

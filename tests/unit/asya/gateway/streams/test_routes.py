@@ -9,9 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
-from asya.function.aws import clients
 from asya.function.aws.telemetry import Telemetry
-from asya.function.aws.token_keys import TokenKeys
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.streams import routes, stream_tokens
@@ -19,6 +17,7 @@ from asya.gateway.streams import routes as gateway_stream
 from asya.gateway.streams.routes import stream_routes
 from asya.gateway.streams.sse import event as event_text
 from asya.protocol.api_errors import ApiError
+from asya.senders.aws.key_items import KeyItems, MissingSecretError
 from tests.doubles.gateway_functions import (
     ALICE,
     BOB,
@@ -259,34 +258,38 @@ def test_another_key_gives_other_tokens() -> None:
     assert len(labels) == 4
 
 
-def test_without_kms_the_answer_is_503(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_secret_the_answer_is_503(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     token = token_of(gateway, task_id)
 
-    def throttled(**_: object) -> None:
-        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "GenerateMac")
+    def throttled(_: KeyItems) -> bytes:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "GetItem")
 
-    monkeypatch.setattr(clients.kms(), "generate_mac", throttled)
-    for event in (stream_event(TOKEN, task_id), stream_event(OPEN, task_id, iam=None, token=token)):
-        status, content = gateway.stream(event)
-        assert (status, content["error"]["code"]) == (503, "unavailable")
+    def missing(_: KeyItems) -> bytes:
+        raise MissingSecretError("not yet")
+
+    for failing in (throttled, missing):
+        monkeypatch.setattr(KeyItems, "token_secret", failing)
+        for event in (stream_event(TOKEN, task_id), stream_event(OPEN, task_id, iam=None, token=token)):
+            status, content = gateway.stream(event)
+            assert (status, content["error"]["code"]) == (503, "unavailable")
 
 
-def test_forged_tokens_cause_no_calls_of_kms(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of the day is cached, so a forged token causes no further call of KMS."""
-    calls: list[bytes] = []
-    derive = TokenKeys._derive
+def test_forged_tokens_cause_no_reads(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process reads the secret once, so a forged token causes no further read."""
+    reads = 0
 
-    def counted(self: TokenKeys, label: bytes) -> bytes:
-        calls.append(label)
-        return derive(self, label)
+    def counted(_: KeyItems) -> bytes:
+        nonlocal reads
+        reads += 1
+        return b"secret"
 
-    monkeypatch.setattr(TokenKeys, "_derive", counted)
+    monkeypatch.setattr(KeyItems, "token_secret", counted)
     streams = stream_routes(HttpServices(settings_with(gateway.environ, gateway.mesh), FakeClock(), TELEMETRY))
     end = int(stream_tokens.expiry(at(0)).timestamp())
     for number in range(20):
         event = stream_event(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")
         assert answer(event, streams, at(0), TELEMETRY.log)["statusCode"] == 403
-    assert len(calls) == 1
+    assert reads == 1
 
 
 # --- legacy formats

@@ -10,7 +10,7 @@ from asya.senders.lambdas.role_listing import RoleListing, build_role_listing
 from asya.senders.lambdas.wiring import build_role_list
 from asya.senders.roles import ListRequest
 from tests.doubles.mesh_world import MeshWorld
-from tests.doubles.senders import MESH_SECRET
+from tests.doubles.senders import MESH_SECRET, TOKEN_SECRET
 from tests.unit.asya.senders.test_roles import request
 
 
@@ -61,6 +61,18 @@ def test_the_mesh_has_one_secret_and_each_function_one_that_derives_from_it(
         actor_secret(secret, "infer"),
         actor_secret(secret, "prep"),
     ]
+
+
+@pytest.mark.rule("13.stream-token")
+def test_the_secret_of_tokens_stays_and_derives_from_no_other_one(world: MeshWorld, listing: RoleListing) -> None:
+    keys = KeyItems(world.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
+    listing.process(request("Create", {"infer": "AROA1"}))
+    secret = keys.token_secret()
+    listing.process(request("Update", {"infer": "AROA1", "prep": "AROA2"}))
+    assert keys.token_secret() == secret
+    assert len(secret) == SECRET_BYTES
+    others = [keys.secret(), keys.secret("infer"), actor_secret(keys.secret(), "x-tokens")]
+    assert secret not in (*others, TOKEN_SECRET)
 
 
 def test_a_table_that_fails_fails_the_deployment_at_once(
