@@ -31,7 +31,8 @@ class Queues:
         names: The queues; empty for the queue of the function's own name.
         batch: Messages per invocation, at most.
         window: Seconds that Lambda waits for a full batch.
-        concurrency: Concurrent invocations for each queue, at most.
+        concurrency: Concurrent invocations for each queue, at most; None for as many as Lambda starts. An empty queue with a
+            limit has five pollers in place of two, which cost more.
         receives: Receives before a message becomes a dead letter.
         retention_days: How long a queue keeps a message.
         has_envelopes: Whether its dead letters are envelopes, which the DLQ function ends.
@@ -40,7 +41,7 @@ class Queues:
     names: tuple[str, ...] = ()
     batch: int = 10
     window: int = 0
-    concurrency: int = 50
+    concurrency: int | None = 50
     receives: int = QUEUE_RECEIVES
     retention_days: int = sqs.QUEUE_RETENTION_DAYS
     has_envelopes: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -317,7 +318,8 @@ class Installation:
     def _limit_concurrency(self, functions: Any) -> None:
         """Limit the processes that a burst starts: on AWS each has its own processor, here they share a few."""
         for mapping in self._mappings(functions):
-            if mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0) > _CONCURRENT_BATCHES:
+            limit = mapping.get("ScalingConfig", {}).get("MaximumConcurrency", math.inf)
+            if ":sqs:" in mapping["EventSourceArn"] and limit > _CONCURRENT_BATCHES:
                 functions.update_event_source_mapping(
                     UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": _CONCURRENT_BATCHES}
                 )

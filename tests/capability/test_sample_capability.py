@@ -117,7 +117,7 @@ def test_all_roles_allow_what_manifests_declare_and_no_more(synthesized: Synthes
     addresses = Addresses(
         namespace="stamped", partition="aws", region=REGION, account=ACCOUNT, url_suffix="amazonaws.com"
     )
-    matrix = Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
+    matrix = Matrix(Place(addresses=addresses, table=table, application="<id>"))
     assert {"seal", "x-stamps", "x-stamp-count"} <= {*matrix.functions}
     wrong = {}
     for function in matrix.functions:

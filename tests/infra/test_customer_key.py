@@ -47,7 +47,7 @@ def test_all_log_groups_and_environment_variables_are_encrypted(private: Any) ->
 def test_notifications_of_pauses_are_encrypted_and_alarms_keep_a_key_of_their_own(private: Any) -> None:
     assert private.one("AWS::SNS::Topic", TopicName="asya-shop-pauses")["KmsMasterKeyId"] == KEY
     assert private.one("AWS::SNS::Topic", TopicName="asya-shop-alarms")["KmsMasterKeyId"].startswith("<Notifications")
-    assert len(private.resources("AWS::KMS::Key")) == 3  # of alarms, of critical alarms, and of stream tokens
+    assert len(private.resources("AWS::KMS::Key")) == 2  # of alarms, and of critical ones
 
 
 def test_emr_serverless_keeps_no_logs_under_a_key_of_aws(private: Any, shop: Any) -> None:

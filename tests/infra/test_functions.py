@@ -105,9 +105,6 @@ def test_recursion_is_allowed_only_for_routable_actors(shop: Any) -> None:
 def test_event_sources_report_partial_batch_failures_and_limit_concurrency(shop: Any) -> None:
     for actor in (
         *ACTORS,
-        "x-sink",
-        "x-sump",
-        "x-checkpoint",
         "x-fan-in",
         "x-dispatch",
         "x-completion",
@@ -120,6 +117,11 @@ def test_event_sources_report_partial_batch_failures_and_limit_concurrency(shop:
             each.get("ScalingConfig", {}).get("MaximumConcurrency") or each["ProvisionedPollerConfig"]["MaximumPollers"]
         )
         assert 2 <= limit <= 1000
+
+
+def test_queues_of_the_crew_have_no_limit_and_so_fewer_pollers(shop: Any) -> None:
+    for actor in ("x-sink", "x-sump", "x-checkpoint", "x-resume"):
+        assert "ScalingConfig" not in feed(shop, actor)
 
 
 def test_batches(shop: Any) -> None:

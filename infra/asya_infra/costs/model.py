@@ -29,7 +29,8 @@ _DAYS = 30
 _POLLS = 3
 """Long polls of 20 seconds that each poller makes in a minute."""
 _POLLERS, _UNLIMITED_POLLERS = 5, 2
-"""Pollers of an idle queue: of a mapping with `MaximumConcurrency`, and without."""
+"""Pollers of an idle queue: of a mapping with `MaximumConcurrency`, and without.
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html"""
 _LEAST_POLLERS = 2
 """Provisioned pollers, if the mapping names no number."""
 _RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
@@ -121,7 +122,6 @@ def calls(used: Used, load: Load, *, object_events: bool = False) -> list[Line]:
         _each("Objects written to S3", writes, prices.PUT),
         _each("Objects read from S3", used.get("s3 reads", 0), prices.GET),
         _each("Events of these objects", writes if object_events else 0, prices.OBJECT_EVENT),
-        _each("Requests to KMS", used.get("kms requests", 0), prices.KEY_REQUEST),
         _each("Logs, GB", log_bytes / 1e9, prices.LOG_GB),
     ]
     return [line for line in found if line.quantity]

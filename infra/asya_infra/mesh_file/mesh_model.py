@@ -100,7 +100,8 @@ class CrewActorSection(Struct, frozen=True, kw_only=True):
     """If false, the actor has its queue but no function; another consumer must empty the queue."""
     memory: Annotated[Megabytes, Meta(ge=128, le=10_240)] = 512
     batch_size: Annotated[int, Meta(ge=1, le=10)] = 10
-    concurrency: Annotated[int, Meta(ge=2, le=1000)] = 50
+    concurrency: Annotated[int, Meta(ge=2, le=1000)] | None = None
+    """Concurrent executions, at most; by default as many as Lambda starts. With a limit Lambda polls the empty queue more often."""
     provisioned: Annotated[int, Meta(ge=0)] = 0
 
 

@@ -360,7 +360,7 @@ def _concurrency(demand: Demand, concurrency: Concurrency | Unknown) -> Iterator
         return
     remaining = unreserved - reserved
     needs = (
-        f"the queues of the mesh may use {demand.source_concurrency} at once; the account has {remaining} of {total}"
+        f"the queues with a limit may use {demand.source_concurrency} at once; the account has {remaining} of {total}"
     )
     if demand.source_concurrency > remaining:
         yield Finding(

@@ -43,7 +43,7 @@ class Demand:
         bootstrap_version: the lowest version of `cdk bootstrap` that can deploy the stacks.
         reserved: the reserved concurrency by function.
         provisioned: the provisioned concurrency of all functions.
-        source_concurrency: how many concurrent executions the queues may start, together.
+        source_concurrency: how many concurrent executions the queues with a limit may start, together.
         in_flight: how many messages of a queue its function may handle at once, by queue.
         max_vcpu: the capacity of the mesh's own Spark application; None without one.
         roles, policies: the number of IAM roles and of managed policies.

@@ -45,7 +45,8 @@ FUNCTIONS = (
     Function(
         name=names.TRIGGERS,
         entry_point="asya.capabilities.triggers.lambdas.wiring.triggers",
-        called_by=Queues(),
+        # It only sends first messages, and claims each start by a conditional write.
+        called_by=Queues(concurrency=None),
         timeout=STARTERS[names.TRIGGERS],
         exists=with_triggers,
         in_chains=with_chained_triggers,

@@ -169,6 +169,9 @@ _SMALL_BATCH = 10  # a larger batch of SQS needs a window
 _LIGHT_WINDOW = 300  # the limit of an event source mapping
 # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
 _CALLS_OF_A_POLLER = 10
+_MOST_CALLS = (
+    1_250  # of a queue without a limit; https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+)
 # A message may stay in its queue and then in the dead-letter queue before its payload is needed.
 _MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
@@ -213,7 +216,7 @@ def _actor(actor: ActorSection) -> Iterator[Finding]:
 
 def _warm(section: ActorSection | CrewActorSection) -> Iterator[Finding]:
     """Check that not more instances are warm than run at once. Lambda refuses more than are reserved."""
-    key, most = "concurrency", section.concurrency
+    key, most = "concurrency", section.concurrency or _MOST_CALLS
     if isinstance(section, ActorSection) and section.pollers is not None:
         key, most = "pollers.max", section.pollers.max * _CALLS_OF_A_POLLER
         if section.reserved is not None:

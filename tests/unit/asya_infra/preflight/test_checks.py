@@ -150,7 +150,7 @@ def test_the_reservation_of_the_deployed_mesh_counts_once() -> None:
 def test_queues_that_may_use_more_than_the_account_has_are_a_warning() -> None:
     level, text = only(replace(ACCOUNT, concurrency=Concurrency(10, 10)))
     assert level == "warning"
-    assert "the queues of the mesh may use 400 at once; the account has 10 of 10 unreserved" in text
+    assert "the queues with a limit may use 400 at once; the account has 10 of 10 unreserved" in text
 
 
 def test_more_messages_in_flight_than_sqs_allows_are_a_warning() -> None:

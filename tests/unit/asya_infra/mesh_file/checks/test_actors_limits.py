@@ -83,7 +83,7 @@ def test_as_many_instances_may_be_warm_as_run_at_once(keys: str) -> None:
         ),
         ("storage: {retention: {tasks: 36h}}", "4: storage.retention.tasks: should be whole days, such as 30d"),
         (
-            "crew: {x-sump: {provisioned: 51}}",
+            "crew: {x-sump: {provisioned: 51, concurrency: 50}}",
             "4: crew.x-sump.provisioned: is more than the 50 instances that run at once (concurrency); make it 50 or less",
         ),
         (
