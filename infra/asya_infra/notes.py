@@ -12,6 +12,7 @@ from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
+from asya_infra.mesh_file.spark_settings import meant
 from asya_infra.mesh_file.user_code import find_stops
 from asya_infra.permissions.needs import api_of
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
@@ -105,6 +106,16 @@ def _keys(schema: Any) -> Iterator[str]:
             yield from _keys(each)
 
 
+def _misspelled_settings(loaded: LoadedMesh) -> Iterator[str]:
+    for name, actor in loaded.mesh.actors.items():
+        for setting in actor.spark.conf if actor.spark is not None else ():
+            if (right := meant(setting)) is not None:
+                yield (
+                    f"{loaded.path}: actors.{name}.spark.conf: Spark has no setting {setting!r}, and would ignore it; did you "
+                    f"mean {right!r}?"
+                )
+
+
 def notes(loaded: LoadedMesh) -> Iterator[str]:
     """Yield each note in one line, with the file and the key to set."""
     if not loaded.mesh.operators:
@@ -135,6 +146,7 @@ def code_notes(loaded: LoadedMesh) -> Iterator[str]:
     for found in loaded.deployed_code():
         yield from described(found)
     yield from _stand_ins(loaded)
+    yield from _misspelled_settings(loaded)
     for name, actor in loaded.mesh.actors.items():
         for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
             yield (

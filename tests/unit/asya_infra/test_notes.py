@@ -100,3 +100,14 @@ def test_what_another_python_stands_in_for_is_not_checked(tmp_path: Path, monkey
         "mesh.yaml: Python 3.13, which functions have, is not on this machine, so Python 3.11.7 stands in: "
     )
     assert note.endswith("Install it with `uv python install 3.13` (the network is down)")
+
+
+def test_a_misspelled_setting_of_spark_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs" / "lake.py").write_text("def load(spark, payload): return payload\n")
+    conf = "{spark.sql.ansi.enable: false, spark.sql.ansi.enabled: false, spark.own: 1}"
+    found = notes_of(tmp_path, f"  load: {{spark: {{job: lake.load, conf: {conf}}}}}\n")
+    assert [note for note in found if ".spark.conf" in note] == [
+        "mesh.yaml: actors.load.spark.conf: Spark has no setting 'spark.sql.ansi.enable', and would ignore it; did you mean "
+        "'spark.sql.ansi.enabled'?"
+    ]
