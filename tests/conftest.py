@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.assertion import rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,18 +115,43 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[object]:
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
     """Collects without Python's garbage collector, which would search the syntax trees of all modules again and again.
 
     What the collection has left lives as long as the process, so later searches leave it out.
     """
     gc.disable()
     try:
+        if (number := worker_number(session.config)) is not None and not sys.dont_write_bytecode:
+            rewrite_assertions(session.config, *number)
         return (yield)
     finally:
         gc.enable()
         gc.collect()
         gc.freeze()
+
+
+def rewrite_assertions(config: pytest.Config, number: int, count: int) -> None:
+    """Fills pytest's cache of test modules: each worker begins elsewhere, so that they share work that each would do alone.
+
+    In a fresh clone the cache takes 15 seconds of one core, and afterwards nothing.
+    """
+    state = config.stash[rewrite.assertstate_key]
+    given = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    files = sorted({file for path in given for file in (path.rglob("test_*.py") if path.is_dir() else [path])})
+    first = len(files) * number // count
+    for file in files[first:] + files[:first]:
+        folder = rewrite.get_cache_dir(file)
+        cached = folder / (file.name[:-3] + rewrite.PYC_TAIL)
+        if not cached.exists() and rewrite.try_makedirs(folder):
+            source_hash, code = rewrite._rewrite_test(file, config)
+            rewrite._write_pyc(state, code, source_hash, cached)
+
+
+def worker_number(config: pytest.Config) -> tuple[int, int] | None:
+    """The number of this xdist worker, from 0, and how many there are; None for a process without others."""
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    return (int(worker_input["workerid"][2:]), worker_input["workercount"]) if worker_input else None
 
 
 def worker_id(config: pytest.Config) -> str | None:

@@ -61,6 +61,7 @@ def literals(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", CODE)
+@pytest.mark.slow
 def test_no_prefix_is_written_a_second_time(folder: str) -> None:
     begins = tuple(each.name for each in registry.PRODUCT.prefixes if each.name)
     files = [file for file in (PROJECT / folder).rglob("*.py") if str(file.relative_to(PROJECT)) not in CONSTANTS]

@@ -66,6 +66,7 @@ def test_the_clock_of_a_process_and_of_its_children_is_moved_and_the_monotonic_o
         assert float(monotonic) < 365 * 86_400
 
 
+@pytest.mark.slow
 def test_who_asks_for_the_time_is_noted_also_in_children_and_libraries_are_not(tmp_path: Path) -> None:
     tests = {
         "test_a.py": "from datetime import datetime, UTC\ndef test(): assert datetime.now(UTC)",
@@ -113,6 +114,7 @@ def _asks_for_the_zone(call: ast.Call) -> bool:
             return False
 
 
+@pytest.mark.slow
 def test_only_what_people_read_has_the_zone_of_the_machine() -> None:
     """Beside these, a zone cannot change a verdict: it is enough that their tests run in each."""
     asking = {

@@ -65,6 +65,7 @@ def test_rules_and_markers_agree() -> None:
     assert problems(the_rules(), the_markers()) == []
 
 
+@pytest.mark.slow
 def test_the_committed_page_is_current() -> None:
     committed = rule_map.PAGE.read_text(encoding="utf-8")
     assert committed == as_page(the_rules(), the_markers()), "docs/reference/rules.md is out of date; run `make rules`"

@@ -113,6 +113,7 @@ def chain_leads_to(mesh: MeshTable, sender: str | None, first: str, taken: list[
 
 
 @pytest.mark.rule("1.authority", "1.authority.nodes", "1.authority.edges")
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(meshes(), envelopes(), st.sampled_from(SENDERS))
 def test_an_actor_runs_only_if_a_chain_of_edges_leads_to_it(

@@ -138,6 +138,7 @@ ATTEMPTS: dict[str, tuple[Callable[[Mesh], Run], Attempt]] = {
 
 @pytest.mark.rule("4.keys.checked", "4.keys.child", "4.keys.entry", "4.keys.sets")
 @pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.slow
 def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
     start, attempt = ATTEMPTS[name]
     run = start(bank)

@@ -355,6 +355,7 @@ MESSAGES: dict[str, Callable[[Bank], Iterable[str]]] = {
 
 @pytest.mark.rule("4.entry", "1.id.special", "4.claim-check.bad-reference", "11.metadata")
 @pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.slow
 def test_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any], name: str) -> None:
     """Nothing stays on a queue, and the message of somebody else among them does its way."""
     for number, body in enumerate(MESSAGES[name](bank)):

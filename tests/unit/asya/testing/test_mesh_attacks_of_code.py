@@ -282,6 +282,7 @@ ATTEMPTS = {
 @pytest.mark.rule("4.keys.checked", "4.keys.sets", "4.statements.refused", "4.outage.named", "4.entry.claim")
 @pytest.mark.rule("4.claim-check.bad-reference", "11.metadata", "12.refused")
 @pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.slow
 def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
     attempt = ATTEMPTS[name]
     run = attempt.about(bank)

@@ -152,6 +152,7 @@ def test_overrides_count_as_the_actors_that_they_name(bank: Mesh, override: dict
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_a_chain_of_allowed_sends_goes_on_through_the_crew(bank: Mesh, first: str, way: list[str]) -> None:
     run = run_to_its_end(bank, bank.send(first, {"amount": 7}, then=way))
     assert run.result["paid"] == 7

@@ -177,6 +177,7 @@ def test_each_queue_where_a_key_counts_is_attacked(bank: Mesh) -> None:
 
 @pytest.mark.rule("4.keys.checked")
 @pytest.mark.parametrize("kind", VICTIMS)
+@pytest.mark.slow
 def test_a_forged_message_changes_nothing_of_a_task(bank: Mesh, kind: str) -> None:
     run = VICTIMS[kind](bank)
     victim = bank.sent(run.id)[-1]
@@ -216,6 +217,7 @@ def test_a_report_of_a_task_that_its_sender_does_not_hold_is_refused(bank: Mesh)
 
 @pytest.mark.rule("4.keys.sets")
 @pytest.mark.parametrize("door", ["x-fan-in", "x-sink", "x-sump", "eve-dlq"])
+@pytest.mark.slow
 def test_an_envelope_belongs_to_no_set_of_another_task(bank: Mesh, door: str) -> None:
     run = bank.send("split", {"items": [1, 2]})
     (first, *_) = (sent for child in bank.children_of(run.id) for sent in bank.sent(child))
@@ -246,6 +248,7 @@ def test_a_forged_envelope_at_a_target_leaves_the_true_one_alone(bank: Mesh) -> 
 
 
 @pytest.mark.rule("4.keys.stored")
+@pytest.mark.slow
 def test_nothing_that_is_stored_or_shown_has_a_key(bank: Mesh) -> None:
     runs = [go_on(bank, start(bank)) for start in VICTIMS.values()]
     put_as_eve(bank, "x-sink", {"no": "envelope"})

@@ -249,6 +249,7 @@ MESHES = [path for path in FILES if "mesh" in str(path.relative_to(PROJECT))]
 
 
 @pytest.mark.parametrize("path", MESHES, ids=str)
+@pytest.mark.slow
 def test_no_mesh_of_this_project_has_a_mismatch(path: Path, build: Path) -> None:
     assert hold_together(load_mesh(path), build).notes == ()
 

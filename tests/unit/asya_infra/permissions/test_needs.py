@@ -146,6 +146,7 @@ def test_a_need_counts_only_where_its_predicate_holds() -> None:
     assert [g for g in declared_grants(function, "bill", PLACE) if "sqs:SendMessage" in g.actions] != []
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(mesh_tables())
 def test_each_function_of_each_mesh_has_exact_permissions(table: MeshTable) -> None:

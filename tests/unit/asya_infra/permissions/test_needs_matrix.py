@@ -3,6 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from asya_infra.permissions.needs import Place, function_grants
 from tests.doubles.generated_tables import mesh_tables
 from tests.doubles.iam_matrix import Call, Matrix
 
+pytestmark = pytest.mark.slow
 KEY = "arn:aws:kms:eu-west-1:111122223333:key/1"
 
 

@@ -42,6 +42,7 @@ def spoken(table: MeshTable, function: str, queue: str) -> list[Statement]:
 
 
 @pytest.mark.rule("4.statements")
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(mesh_tables())
 def test_who_may_send_to_a_queue_has_something_to_say_there(table: MeshTable) -> None:
