@@ -31,11 +31,13 @@ class ResultSealedError(RuntimeError):
     """A job added a frame to a result that has ended."""
 
 
-class ResultTooLargeError(ValueError):
+class ResultTooLarge(ValueError):  # noqa: N818 - the type of the error, as the protocol has it
     """A frame is larger than the mesh reads."""
 
-    name = "ResultTooLarge"
-    """The type of the error, as the protocol has it."""
+    @property
+    def error(self) -> JobError:
+        """The error that the envelope fails with."""
+        return JobError("ResultTooLarge", str(self))
 
 
 class Result:
@@ -61,10 +63,10 @@ class Result:
 
         Raises:
             ResultSealedError: if the result has ended; an abandoned thread may still add frames.
-            ResultTooLargeError: if the frame exceeds the limit. Nothing of it is written.
+            ResultTooLarge: if the frame exceeds the limit. Nothing of it is written.
         """
         if len(frame) > RESULT_LINE_LIMIT:
-            raise ResultTooLargeError(
+            raise ResultTooLarge(
                 f"frame {self.frames} of the result has {len(frame) / 2**20:,.1f} MiB of JSON, and at most "
                 f"{RESULT_LINE_LIMIT // 2**20} MiB are read; write the data with asya_spark.data or Spark, and return its reference"
             )

@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructType
 from asya.protocol import states
 from asya.protocol.numbers import json_text
 from asya_spark import strict_json
-from asya_spark.attempt import Attempt, Result, ResultTooLargeError
+from asya_spark.attempt import Attempt, Result, ResultTooLarge
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import active_session
 from asya_spark.calls.time_limit import Ending, run_within
@@ -265,8 +265,8 @@ def _add(result: Result, row: Row, number: int) -> JobError | None:
     changes = "" if row["route_next"] is None else f',"next":{strict_json.encode(list(row["route_next"]))}'
     try:
         result.add(f'{{"payload":{payload}{changes}}}')
-    except ResultTooLargeError as problem:
-        return JobError(problem.name, str(problem))
+    except ResultTooLarge as problem:
+        return problem.error
     return None
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from asya.protocol import states
 from asya.protocol.numbers import rounded
 from asya_spark import clock
-from asya_spark.attempt import Attempt, Result, ResultTooLargeError
+from asya_spark.attempt import Attempt, Result, ResultTooLarge
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.calls.sessions import ContextStoppedError, active_session
@@ -206,8 +206,8 @@ def _seal(call: _AtWork, ending: Ending[None], *, keep_frames: bool) -> None:
             result.end(states.DONE)
         case ProcessingError() as error:
             result.end(states.FAILED, error=JobError("processing_error", str(error)), keep_frames=keep_frames)
-        case ResultTooLargeError() as error:
-            result.end(states.FAILED, error=JobError(error.name, str(error)), keep_frames=keep_frames)
+        case ResultTooLarge() as error:
+            result.end(states.FAILED, error=error.error, keep_frames=keep_frames)
         case Exception() as error:
             result.end(states.FAILED, error=describe(error), keep_frames=keep_frames)
         case error:
