@@ -33,7 +33,5 @@ RETRY = Statement(
 
 ACTOR = (START, CONTINUE)
 """What light actors and end actors hear."""
-ENTER = replace(START, shown={Speaker.OUTSIDE: Proof.CLAIM})
-"""Code of users starts no task at a function that checks keys: a new task has none."""
-CREW = (ENTER, replace(CONTINUE, shown={Speaker.CODE: Proof.KEY}))
+CREW = (START, replace(CONTINUE, shown={Speaker.CODE: Proof.KEY}))
 """What heavy actors hear, and actors of the crew that continue routes. The route needs edges besides (`protocol §1.authority`)."""

@@ -1,7 +1,7 @@
 """Declares what fan-in actors hear (`asya.senders.statements`)."""
 
 from asya.protocol import names
-from asya.senders.envelopes import CONTINUED_BY, ENTER
+from asya.senders.envelopes import CONTINUED_BY, START
 from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
 SLICE = Statement(
@@ -23,4 +23,4 @@ DUE = Statement(
     by=(Speaker.ITSELF, names.FAN_IN_SWEEP, REDRIVES),
 )
 
-FAN_IN = (ENTER, SLICE, REPEAT, LOST_SLICE, DUE)
+FAN_IN = (START, SLICE, REPEAT, LOST_SLICE, DUE)

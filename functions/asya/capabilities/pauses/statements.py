@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 
 from asya.protocol import names
-from asya.senders.envelopes import CONTINUE, CREW, ENTER, RETRY
+from asya.senders.envelopes import CONTINUE, CREW, RETRY, START
 from asya.senders.statements import Proof, Speaker, Statement
 
 PAUSE = (
-    ENTER,
+    START,
     replace(CONTINUE, name="pause", text="pause a task", shown={Speaker.CODE: Proof.KEY}),
 )
 WAIT = (*PAUSE, RETRY)
