@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from functools import cache
-from types import SimpleNamespace
 
 import boto3
 import botocore.hooks
@@ -43,9 +42,7 @@ def cached_service_models() -> Iterator[None]:
 def cached_signing_session() -> Iterator[None]:
     """Cache the session: a deployed function creates one, but the tests create hundreds of functions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "asya.sidecar.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
-        )
+        patch.setattr(clients, "credentials_source", cache(boto3.Session))
         yield
 
 

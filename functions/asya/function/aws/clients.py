@@ -4,12 +4,13 @@ The timeouts are shorter than those of the functions, so a function can still re
 standard mode of the SDK; callers do not retry throttling or broken connections themselves.
 """
 
+import sys
 import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import botocore
+import botocore.session
 from botocore.config import Config
 
 from asya.function.aws.outages import ServiceHealth, observe
@@ -58,9 +59,31 @@ HEALTH = ServiceHealth(time.time)
 
 
 @cache
+def _own_session() -> botocore.session.Session:
+    return botocore.session.get_session()
+
+
+def credentials_source() -> Any:
+    """Return what has the credentials of this process: the session of boto3 if the process has one, or one of botocore."""
+    boto3 = sys.modules.get("boto3")
+    return _own_session() if boto3 is None else boto3.DEFAULT_SESSION or boto3.Session()
+
+
+def client_of(service: str, **options: Any) -> Any:
+    """Make a client. Only a process that uses boto3 anyhow makes it by boto3, whose import is a tenth of a cold start.
+
+    Args:
+        service: the name of the service.
+        options: those of a client.
+    """
+    boto3 = sys.modules.get("boto3")
+    return _own_session().create_client(service, **options) if boto3 is None else boto3.client(service, **options)
+
+
+@cache
 def sqs() -> "SQSClient":
     """The client of SQS, which usually answers within milliseconds."""
-    client = boto3.client("sqs", config=_config(read_timeout=5))
+    client: SQSClient = client_of("sqs", config=_config(read_timeout=5))
     # Only sending is work on a message. A message that cannot be hidden or deleted comes again.
     observe(client, "SQS", HEALTH, "SendMessage", "SendMessageBatch")
     return client
@@ -69,7 +92,7 @@ def sqs() -> "SQSClient":
 @cache
 def dynamodb() -> "DynamoDBClient":
     """The low-level client of DynamoDB; the records of the mesh make the typed items."""
-    client = boto3.client("dynamodb", config=_config(read_timeout=5))
+    client: DynamoDBClient = client_of("dynamodb", config=_config(read_timeout=5))
     observe(client, "DynamoDB", HEALTH)
     return client
 
@@ -77,13 +100,14 @@ def dynamodb() -> "DynamoDBClient":
 @cache
 def dynamodb_without_waiting() -> "DynamoDBClient":
     """The client of DynamoDB for reads that nobody waits for: it gives up after 2 s, and does not retry."""
-    return boto3.client("dynamodb", config=_config(connect_timeout=0.5, read_timeout=1.5, attempts=1))
+    client: DynamoDBClient = client_of("dynamodb", config=_config(connect_timeout=0.5, read_timeout=1.5, attempts=1))
+    return client
 
 
 @cache
 def s3() -> "S3Client":
     """The client of S3. Large objects need a longer timeout between two chunks."""
-    client = boto3.client("s3", config=_config(read_timeout=20))
+    client: S3Client = client_of("s3", config=_config(read_timeout=20))
     observe(client, "S3", HEALTH)
     return client
 
@@ -99,49 +123,53 @@ def results_s3(endpoint: str | None) -> "S3Client":
 
 @cache
 def _s3_at(endpoint: str) -> "S3Client":
-    return boto3.client("s3", endpoint_url=endpoint, config=_config(read_timeout=20))
+    client: S3Client = client_of("s3", endpoint_url=endpoint, config=_config(read_timeout=20))
+    return client
 
 
 @cache
 def emr_serverless() -> "EMRServerlessClient":
     """The client of EMR Serverless. It does not retry: the quotas are small, so a throttled caller waits."""
-    return boto3.client("emr-serverless", config=_config(read_timeout=20, attempts=1))
+    client: EMRServerlessClient = client_of("emr-serverless", config=_config(read_timeout=20, attempts=1))
+    return client
 
 
 @cache
 def events() -> "EventBridgeClient":
     """The client of EventBridge."""
-    return boto3.client("events", config=_config(read_timeout=5))
+    client: EventBridgeClient = client_of("events", config=_config(read_timeout=5))
+    return client
 
 
 @cache
 def logs() -> "CloudWatchLogsClient":
     """The client of CloudWatch Logs, which searches for seconds."""
-    return boto3.client("logs", config=_config(read_timeout=10, attempts=2))
+    client: CloudWatchLogsClient = client_of("logs", config=_config(read_timeout=10, attempts=2))
+    return client
 
 
 @cache
 def cloudwatch() -> Any:
     """The client of the metrics of CloudWatch."""
-    return boto3.client("cloudwatch", config=_config(read_timeout=5, attempts=2))
+    return client_of("cloudwatch", config=_config(read_timeout=5, attempts=2))
 
 
 @cache
 def functions() -> Any:
     """The client of Lambda."""
-    return boto3.client("lambda", config=_config(read_timeout=5, attempts=2))
+    return client_of("lambda", config=_config(read_timeout=5, attempts=2))
 
 
 @cache
 def secrets_manager() -> Any:
     """The client of Secrets Manager. Its timeouts fit into the margin of a function's own."""
-    return boto3.client("secretsmanager", config=_config(read_timeout=3, attempts=2))
+    return client_of("secretsmanager", config=_config(read_timeout=3, attempts=2))
 
 
 @cache
 def ssm() -> Any:
     """The client of Systems Manager, for its Parameter Store."""
-    return boto3.client("ssm", config=_config(read_timeout=3, attempts=2))
+    return client_of("ssm", config=_config(read_timeout=3, attempts=2))
 
 
 def _config(read_timeout: float, attempts: int = _ATTEMPTS, connect_timeout: float = _CONNECT_TIMEOUT) -> Config:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-import boto3
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
@@ -99,10 +98,10 @@ def build_traces(settings: Settings, monotonic: Callable[[], float]) -> Traces |
 @cache
 def _exporter(namespace: str, endpoint: str) -> Export:
     # Imported for the first span: the SDK is in the layers of these meshes alone, and takes a quarter of a second.
+    from asya.function.aws.clients import credentials_source
     from asya.function.aws.otlp import otlp_export
 
-    session = boto3.DEFAULT_SESSION or boto3.Session()
-    return otlp_export(endpoint, namespace, session.get_credentials)
+    return otlp_export(endpoint, namespace, credentials_source().get_credentials)
 
 
 # An embedded metric object holds 100 values of one metric; Powertools flushes it by itself at that number.

@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-import boto3
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -72,7 +71,8 @@ class Services(Function):
     @property
     def credentials(self) -> CredentialsSource:
         """What signs the calls of other gateways."""
-        return boto3.DEFAULT_SESSION or boto3.Session()
+        source: CredentialsSource = clients.credentials_source()
+        return source
 
     @cached_property
     def admission(self) -> Admission:

@@ -1,11 +1,22 @@
 """The SDK of a function must have what the mesh depends on."""
 
+import os
+import subprocess
+import sys
+
 import boto3
 import botocore
 import pytest
 
 from asya.function.aws import clients
 from asya.function.aws.clients import SdkError, require_conditional_writes
+
+FUNCTION = {
+    "PYTHONPATH": os.pathsep.join(sys.path),
+    "AWS_DEFAULT_REGION": "eu-west-1",
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+}
 
 
 @pytest.mark.parametrize("version", ["1.35.1", "1.34.162", "0.109.0"])
@@ -31,3 +42,38 @@ def test_results_go_to_the_s3_of_the_mesh_file(monkeypatch: pytest.MonkeyPatch) 
     assert clients.results_s3("https://s3.storage.example").meta.endpoint_url == "https://s3.storage.example"
     assert clients.results_s3(None) is clients.s3()
     clients.s3.cache_clear()
+
+
+def test_a_cold_start_does_without_boto3_and_what_it_imports() -> None:
+    code = (
+        "import sys, asya.light.lambdas.sidecar; from asya.function.aws import clients; clients.sqs();"
+        "clients.credentials_source();"
+        "assert not {'boto3', 's3transfer', 'multiprocessing'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | FUNCTION)
+
+
+def test_a_process_with_boto3_has_its_session() -> None:
+    """Those of `asya dev` and of tests set one up."""
+    code = (
+        "import boto3; from asya.function.aws import clients; boto3.setup_default_session(region_name='eu-north-1');"
+        "assert clients.sqs().meta.region_name == 'eu-north-1';"
+        "assert clients.credentials_source() is boto3.DEFAULT_SESSION"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | FUNCTION)
+
+
+def test_both_make_clients_with_the_same_settings() -> None:
+    code = (
+        "import sys\nfrom asya.function.aws import clients\nif sys.argv[1:]: import boto3\n"
+        "made = clients.sqs(); config = made.meta.config\n"
+        "print(made.meta.endpoint_url, made.meta.region_name, config.read_timeout, config.retries, config.parameter_validation)"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code, *more], check=True, env=os.environ | FUNCTION, capture_output=True
+        ).stdout
+        for more in ([], ["with boto3"])
+    ]
+    assert said[0] == said[1]
+    assert b"https://sqs.eu-west-1.amazonaws.com" in said[0]
