@@ -13,7 +13,7 @@ SHARED_RUN_IDS = [f"together-{number:04d}" for number in range(1000 if FULL else
 OWN_RUN_IDS = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
 """Ids for `square`, whose envelopes get a job run each."""
 
-CRASH_COUNTS = {"each": 200 if FULL else 12, "together": 200 if FULL else 4}
+CRASH_COUNTS = {"each": 200 if FULL else 12, "together": 200 if FULL else 2}
 """The number of envelopes by actor; one envelope of each actor kills its job."""
 
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.cloud, pytest.mark.slow]
 # A killed process ends its JVM too, and the start of the next JVM is slow on a busy machine.
 RUN_TIMEOUT_SECONDS = 10 * 60.0
 # `each` loses the envelope at work; `together` halves its batch until the crashing envelope is alone.
-MAX_RUNS = {"each": 4, "together": 18 if FULL else 5}
+MAX_RUNS = {"each": 4, "together": 18 if FULL else 3}
 
 
 def run_item(heavy: HeavyCloud, actor: str, run: str) -> dict[str, dict[str, str]]:
