@@ -238,7 +238,7 @@ FUNCTIONS = (
         entry_point="asya.capabilities.a2a.lambdas.push.push",
         # A client may take ten seconds for a notification. One that waits for the share of its owner counts as received: 20
         # receives last for four hours of waiting.
-        called_by=Queues(batch=5, receives=20),
+        called_by=Queues(batch=5, receives=20, has_envelopes=False),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
         hears=statements.PUSH,

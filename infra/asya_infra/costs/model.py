@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from asya import registry
@@ -152,13 +153,13 @@ class _Mesh:
     Attributes:
         resources: type and properties of each.
         sweeps: minutes between two calls, by the name of the function.
-        actors: the numbers of light and heavy actors of the mesh file.
+        queues: the numbers of queues with envelopes, of light and heavy actors of the mesh file, and of the mesh itself (`crew`).
         index_runs: whether a schedule sends to x-index each night.
     """
 
     resources: Sequence[tuple[str, Mapping[str, Any]]]
     sweeps: Mapping[str, float]
-    actors: Mapping[str, int]
+    queues: Mapping[str, int]
     index_runs: bool
 
     @classmethod
@@ -204,12 +205,20 @@ def _actor(function: Mapping[str, Any]) -> str:
 
 
 def _kind(here: Mapping[str, Any], source: Mapping[str, Any]) -> str:
-    """Return whether a queue belongs to a light or a heavy actor of the mesh file, or to neither."""
+    """Return whether a queue belongs to a light or a heavy actor of the mesh file, to the mesh itself, or has no envelopes."""
     function = _function(here, source.get("FunctionName"))
-    if _queue(source).partition("-x-")[1] or not _queue(source):
-        return "own"
+    _, is_own, name = _queue(source).partition("-x-")
+    if is_own or not _queue(source):
+        return "crew" if is_own and f"x-{name}" not in _without_envelopes() else "others"
     heavy = registry.PRODUCT.actor_functions["spark"].entry_point
     return "heavy" if function.get("Handler") == heavy else "light"
+
+
+@cache
+def _without_envelopes() -> frozenset[str]:
+    """Return the queues of the mesh's own whose dead letters the DLQ function leaves alone."""
+    found = [each for each in registry.PRODUCT.functions.values() if each.queues and not each.queues.has_envelopes]
+    return frozenset(queue for each in found if each.queues for queue in each.queues.names or (each.name,))
 
 
 def _target(here: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
@@ -246,7 +255,7 @@ def _polling(sources: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
 
 
 def _more(runs: Mapping[str, float], kind: str, number: int) -> Counter[str]:
-    """Return what sweeps use in a month for actors of a kind, or at all (`base`)."""
+    """Return what sweeps use in a month for queues of a kind, or at all (`base`)."""
     used: Counter[str] = Counter()
     for name, times in runs.items():
         for key, count in counts()["sweeps"].get(name, {}).get(kind, {}).items():
@@ -257,8 +266,8 @@ def _more(runs: Mapping[str, float], kind: str, number: int) -> Counter[str]:
 def _sweeps(mesh: _Mesh) -> Iterator[Line]:
     runs = {name: MINUTES / minutes for name, minutes in mesh.sweeps.items()}
     used = _more(runs, "base", 1)
-    for kind in ("light", "heavy"):
-        used += _more(runs, kind, mesh.actors[kind])
+    for kind in ("light", "heavy", "crew"):
+        used += _more(runs, kind, mesh.queues[kind])
     every = Counter(mesh.sweeps.values())
     often = ", ".join(f"{count} each {_plural(int(minutes), 'minute')}" for minutes, count in sorted(every.items()))
     times = sum(runs.values())

@@ -10,11 +10,13 @@ import json
 import tempfile
 from collections import Counter
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from asya import registry
+from asya.capabilities.dead_letters.letters import watched_actors
 from asya.client.calls import to
 from asya.protocol import names
 from asya.tasks.http_calls import CALL_TOOL
@@ -32,8 +34,8 @@ ACCEPT = "If the change is intended: python -m tests.unit.asya_infra.costs.measu
 ACTORS = ("one", "two", "three")
 TASKS = 100
 _HOPS_MORE = len(ACTORS) - 1
-_ALL_SWEEPS = "namespace: shop\ncode: handlers\njobs: handlers\ncrew: {routable: [x-checkpoint, x-fan-in, x-pause]}\n"
-"""The beginning of a mesh that has every sweep."""
+_ALL_SWEEPS = "namespace: shop\ncode: handlers\njobs: handlers\ncrew: {{routable: [{}x-fan-in, x-pause]}}\n"
+"""The beginning of a mesh that has every sweep, with further actors of the crew."""
 _MESH = """namespace: shop
 code: handlers
 actors:
@@ -44,6 +46,7 @@ tools:
   short: {description: One hop, route: [one], timeout: 6h, input_schema: {type: object}}
   long: {description: Three hops, route: [one, two, three], timeout: 6h, input_schema: {type: object}}
 """
+_START = datetime(2026, 11, 28, 12, 0, 30, tzinfo=UTC)
 _NO_WAIT = {"prefer": "wait=0"}
 _LIGHT = "  light-{}: {{handler: same.same}}\n"
 _HEAVY = "  heavy-{}: {{spark: {{job: same.run}}}}\n"
@@ -65,13 +68,17 @@ def measure() -> dict[str, Any]:
 
 
 def sweeps() -> dict[str, Any]:
-    """What each call of a sweep uses in a mesh with nothing to do: at all, and for each actor more."""
-    one_each, light, heavy = (_sweeps(*actors) for actors in ((1, 1), (2, 1), (1, 2)))
+    """What each call of a sweep uses in a mesh with nothing to do: at all, and for each actor more, or each of the crew."""
+    one_each, light, heavy, crew = (_sweeps(*each) for each in ((1, 1), (2, 1), (1, 2), (1, 1, "x-checkpoint, ")))
     found = {}
     for name, used in one_each.items():
-        per_light, per_heavy = _difference(light[name], used), _difference(heavy[name], used)
-        base = _difference(_difference(used, per_light), per_heavy)
-        found[name] = {"base": _plain(base), "light": _plain(per_light), "heavy": _plain(per_heavy)}
+        per = {
+            kind: _difference(more[name], used) for kind, more in (("light", light), ("heavy", heavy), ("crew", crew))
+        }
+        base = used
+        for kind, queues in (("light", 1), ("heavy", 1), ("crew", _crew_queues())):
+            base = _difference(base, Counter({key: count * queues for key, count in per[kind].items()}))
+        found[name] = {"base": _plain(base), **{kind: _plain(more) for kind, more in per.items()}}
     return found
 
 
@@ -157,13 +164,20 @@ def _take(mesh: Mesh, queue: str) -> None:
             mesh.cloud.advance(0.1)
 
 
-def _sweeps(light: int, heavy: int) -> dict[str, Counter[str]]:
+def _crew_queues() -> int:
+    """Return how many queues with envelopes the mesh with one actor of each kind has besides theirs."""
+    with _mesh(_ALL_SWEEPS.format("") + "actors:\n" + _LIGHT.format(0) + _HEAVY.format(0)) as mesh:
+        return len(watched_actors(mesh.cloud.table)) - 2
+
+
+def _sweeps(light: int, heavy: int, crew: str = "") -> dict[str, Counter[str]]:
     actors = [*(_LIGHT.format(number) for number in range(light)), *(_HEAVY.format(number) for number in range(heavy))]
     found = {}
-    with _mesh(_ALL_SWEEPS + "actors:\n" + "".join(actors)) as mesh:
+    with _mesh(_ALL_SWEEPS.format(crew) + "actors:\n" + "".join(actors)) as mesh:
         for name in registry.sweeps_of(mesh.cloud.table):
-            # The first sweep of a mesh looks back further than all others.
+            # The first sweep of a mesh looks back further than all others. The next one comes a minute later.
             for meter in (CallMeter(), CallMeter()):
+                mesh.cloud.advance(60)
                 with meter.reading(mesh.cloud), mesh.cloud.activate():
                     scheduler = mesh.cloud.simulation.scheduler
                     mesh.cloud.system.wake(name)
@@ -183,7 +197,7 @@ def _mesh(text: str) -> Iterator[Mesh]:
         )
         mesh_file = Path(folder, "mesh.yaml")
         mesh_file.write_text(text)
-        yield Mesh(mesh_file)
+        yield Mesh(mesh_file, start=_START)
 
 
 def _difference(first: Counter[str], second: Counter[str]) -> Counter[str]:

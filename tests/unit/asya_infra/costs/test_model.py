@@ -7,7 +7,6 @@ import pytest
 from asya_infra.costs import model, prices
 from asya_infra.costs.counts import FULL, LOADS, SINGLE, counts
 
-QUEUE = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":sqs:eu-west-1:1:asya-shop-bill"]]}
 METRIC = {"Dimensions": [{"Name": "QueueName", "Value": "asya-shop-bill"}], "MetricName": "Age", "Namespace": "AWS/SQS"}
 MINUTES = 730 * 60
 
@@ -16,8 +15,9 @@ def resource(kind: str, **properties: Any) -> dict[str, Any]:
     return {"Type": kind, "Properties": properties}
 
 
-def source(**properties: Any) -> dict[str, Any]:
-    return resource("AWS::Lambda::EventSourceMapping", EventSourceArn=QUEUE, **properties)
+def source(queue: str = "bill", **properties: Any) -> dict[str, Any]:
+    arn = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, f":sqs:eu-west-1:1:asya-shop-{queue}"]]}
+    return resource("AWS::Lambda::EventSourceMapping", EventSourceArn=arn, **properties)
 
 
 def rule(expression: str, target: Any = None) -> dict[str, Any]:
@@ -87,11 +87,15 @@ def test_sweeps_of_a_mesh_with_alarms_write_a_metric_each_and_one_of_the_mesh() 
     assert counted - silent == pytest.approx(3 * prices.METRIC.dollars)
 
 
-def test_an_actor_more_adds_what_sweeps_do_for_it() -> None:
+@pytest.mark.parametrize(
+    ("queue", "is_watched"),
+    [("bill", True), ("x-sink", True), ("x-dispatch", True), ("x-ends", False), ("x-push", False)],
+)
+def test_a_queue_with_envelopes_adds_what_sweeps_do_for_it(queue: str, is_watched: bool) -> None:
     function = resource("AWS::Lambda::Function", Environment={"Variables": {"ASYA_ACTOR": "x-dlq"}})
     sweep = {"Sweep": function, "rule": rule("rate(1 minute)")}
-    more = dollars(**sweep, feed=source()) - dollars(**sweep) - dollars(feed=source())
-    assert more == pytest.approx(MINUTES * 0.4e-6)
+    more = dollars(**sweep, feed=source(queue)) - dollars(**sweep) - dollars(feed=source(queue))
+    assert more == pytest.approx(MINUTES * 0.4e-6 if is_watched else 0)
 
 
 def test_the_nightly_job_run_of_the_index() -> None:
