@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
+import json
 from typing import TYPE_CHECKING
 
 import httpx2
+import jwt
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
-from tests.doubles.issuer import new_key
+from tests.doubles.issuer import KEY_ID, new_key, public_jwk
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +35,49 @@ def start(caller: ApiCaller) -> str:
     return str(content["id"])
 
 
+def encoded(content: object) -> str:
+    """A part of a token."""
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def forgeries(issuer: Issuer) -> dict[str, str]:
+    """Tokens that nobody but the issuer may make, and tokens whose header says how, or with which key, they are to be checked."""
+    header, payload, signature = issuer.token("alice").split(".")
+    chief = encoded(jwt.decode(issuer.token("alice", groups=["mesh-operators"]), options={"verify_signature": False}))
+    public = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    symmetric = f"{encoded({'alg': 'HS256', 'typ': 'JWT', 'kid': KEY_ID})}.{chief}"
+    mac = base64.urlsafe_b64encode(hmac.digest(public, symmetric.encode(), "sha256")).decode().rstrip("=")
+    own = new_key()
+    headers: dict[str, dict[str, Any]] = {
+        "jwk": {"jwk": public_jwk(own), "kid": KEY_ID},
+        "jku": {"jku": "http://127.0.0.1:1/keys", "kid": KEY_ID},
+        "kid of a file": {"kid": "../../../../dev/null"},
+        "no kid": {},
+    }
+    claims = jwt.decode(issuer.token("alice"), options={"verify_signature": False})
+    return {
+        "no algorithm": f"{encoded({'alg': 'none', 'kid': KEY_ID})}.{chief}.",
+        "no algorithm, with a signature": f"{encoded({'alg': 'None', 'kid': KEY_ID})}.{chief}.{signature}",
+        "other claims": f"{header}.{chief}.{signature}",
+        "the public key as a secret": f"{symmetric}.{mac}",
+        "two signatures": f"{header}.{payload}.{signature}.{signature}",
+        **{
+            f"another key, {name}": jwt.encode(claims, own, algorithm="RS256", headers=each)
+            for name, each in headers.items()
+        },
+        **{
+            f"signed with {algorithm}": jwt.encode(claims, issuer.key, algorithm=algorithm, headers={"kid": KEY_ID})
+            for algorithm in ("RS384", "PS256")
+        },
+        **{
+            f"the audience {audience}": issuer.token("alice", aud=audience)
+            for audience in ("gate", "gateway2", "GATEWAY")
+        },
+        "several other audiences": issuer.token("alice", aud=["another", "gateway2"]),
+        "two tokens": f"{issuer.token('alice')}, {issuer.token('chief', groups=['mesh-operators'])}",
+    }
+
+
 @pytest.mark.rule("13.jwt")
 def test_only_a_valid_token_is_accepted(
     gateway: DeployedCloud, issuer: Issuer, alice: ApiCaller, operator: ApiCaller
@@ -44,6 +92,7 @@ def test_only_a_valid_token_is_accepted(
         "not valid yet": issuer.token("alice", nbf=2**31),
         "forged": issuer.token("alice", key=new_key()),
         "truncated": issuer.token("alice")[:-8],
+        **forgeries(issuer),
     }
     answers = {
         name: callers.token_caller(gateway, token).call("GET", "/api/v1/mesh") for name, token in invalid.items()
