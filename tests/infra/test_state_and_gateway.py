@@ -141,12 +141,11 @@ def test_requests_are_logged(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.limits")
-def test_calls_are_throttled_and_reports_have_a_higher_limit(shop: Any) -> None:
+def test_calls_are_throttled(shop: Any) -> None:
     stage = shop.one("AWS::ApiGatewayV2::Stage")
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}
     assert {route: each["ThrottlingRateLimit"] for route, each in stage["RouteSettings"].items()} == {
         "ANY /{proxy+}": 2000,
-        "POST /api/v1/mesh/events": 5000,
     }
 
 

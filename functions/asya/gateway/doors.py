@@ -6,10 +6,11 @@ Pure: from the declared calls alone. API Gateway, `asya dev` and the kit have th
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import combinations, takewhile
 from urllib.parse import unquote
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.api_call import ApiCall
 from asya.protocol import names
@@ -41,33 +42,35 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
 
     def parameters(self, path: str) -> dict[str, str]:
         """Return the variable parts of a path that enters here, by name."""
-        if self._prefix is not None:
-            return {"proxy": path.removeprefix(self._prefix)}
+        if self.prefix is not None:
+            return {"proxy": path.removeprefix(self.prefix)}
         parts = zip(self.path.split("/"), path.split("/"), strict=True)
         return {part[1:-1]: value for part, value in parts if part.startswith("{")}
 
     @property
-    def _prefix(self) -> str | None:
+    def prefix(self) -> str | None:
+        """The path before a greedy variable; None without one."""
         return self.path.removesuffix(_GREEDY) if self.path.endswith(_GREEDY) else None
 
     def _matches(self, method: str, path: str) -> bool:
         if self.method not in (ANY, method):
             return False
-        if self._prefix is not None:
-            return path.startswith(self._prefix)
+        if self.prefix is not None:
+            return path.startswith(self.prefix)
         return _overlap(self.path, path) and "" not in path.split("/")[1:]
 
     @property
     def _rank(self) -> tuple[bool, int, bool]:
         parts = self.path.split("/")
-        return self._prefix is None, sum(not part.startswith("{") for part in parts), self.method != ANY
+        return self.prefix is None, sum(not part.startswith("{") for part in parts), self.method != ANY
 
 
 def doors_of(calls: Iterable[ApiCall], main_rate: tuple[int, int] | None = None) -> tuple[Door, ...]:
     """Return the doors of an API with these calls, in the order of their route keys.
 
     An open call and a call with a rate have a door of their own. Every other call of the API function comes in at the main door,
-    `ANY /{proxy+}`. Another function has one greedy door if no call of a greedy door lies there, else a door for each call.
+    `ANY /{proxy+}`. Another function has one greedy door if no call of a greedy door lies there, else a door for each call. Two
+    doors that differ in one part become one where no other call comes in.
 
     Args:
         calls: The calls.
@@ -88,6 +91,9 @@ def doors_of(calls: Iterable[ApiCall], main_rate: tuple[int, int] | None = None)
         for call in own
         for path in call.paths
     ]
+    while joined := _joined(doors, listed):
+        one, other, both = joined
+        doors = [both, *(door for door in doors if door not in (one, other))]
     doors += [
         Door(
             method=ANY,
@@ -147,6 +153,24 @@ def _takes(own: ApiCall, shared: ApiCall) -> bool:
         and (own.function, own.is_public) != (shared.function, shared.is_public)
         and _overlap(own.path, shared.path)
     )
+
+
+def _joined(doors: Sequence[Door], calls: Sequence[ApiCall]) -> tuple[Door, Door, Door] | None:
+    """Find two doors that differ in one part of their paths, and one door for both that takes no request of other calls."""
+    for one, other in combinations(doors, 2):
+        ones, others = one.path.split("/"), other.path.split("/")
+        differing = [number for number, (a, b) in enumerate(zip(ones, others, strict=False)) if a != b]
+        is_joinable = (
+            not one.is_open and one.rate is None and one.prefix is None and replace(one, path=other.path) == other
+        )
+        if not is_joinable or len(ones) != len(others) or len(differing) != 1:
+            continue
+        [at] = differing
+        path = "/".join([*ones[:at], f"{{part{at}}}", *ones[at + 1 :]])
+        strangers = (call for call in calls if (call.function, call.is_public) != (one.function, False))
+        if not any(call.method == one.method and _overlap(path, call.path) for call in strangers):
+            return one, other, replace(one, path=path)
+    return None
 
 
 def _may_lie_below(path: str, prefix: str) -> bool:

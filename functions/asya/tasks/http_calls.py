@@ -162,8 +162,6 @@ SEND_REPORTS = ApiCall(
     details="Body: `[…]`. 200: `items` has the status of each",
     rights="operators",
     group=None,
-    # Reports arrive in batches, and their senders retry them.
-    rate=(5000, 5000),
     body=_EVENTS,
     answers={200: Named("asya.protocol.events.EventResults")},
     errors=(400, 413),

@@ -30,7 +30,7 @@ def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> JsonO
         "name": agent.name or mesh.namespace,
         "description": agent.description or f"The tools of the mesh {mesh.namespace}",
         "version": agent.version or "1",
-        "capabilities": {"streaming": True, "pushNotifications": bool(mesh.tools)},
+        "capabilities": {"streaming": True, "pushNotifications": True},
         "defaultInputModes": [JSON, TEXT],
         "defaultOutputModes": [JSON],
         "skills": _skills(mesh),

@@ -3,6 +3,18 @@
 from asya.api_call import ApiCall, Named
 from asya.protocol import names
 
+CARD = ApiCall(
+    method="GET",
+    path="/.well-known/agent-card.json",
+    handler="asya.capabilities.a2a.routes.calls.A2ARoutes.card",
+    function=names.GATEWAY_API,
+    summary="Read the agent card of the mesh",
+    details="Only a mesh with tools has one",
+    rights="public",
+    exists=Named("asya.predicates.with_tools"),
+    answers={200: {"type": "object"}},
+)
+
 CALLS = (
     ApiCall(
         method="POST",
@@ -28,13 +40,5 @@ CALLS = (
         answers={200: {"type": "object"}},
         errors=(404, 409),
     ),
-    ApiCall(
-        method="GET",
-        path="/.well-known/agent-card.json",
-        handler="asya.capabilities.a2a.routes.calls.A2ARoutes.card",
-        function=names.GATEWAY_API,
-        summary="Read the agent card of the mesh",
-        rights="public",
-        answers={200: {"type": "object"}},
-    ),
+    CARD,
 )

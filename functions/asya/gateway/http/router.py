@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from aws_lambda_powertools import Logger
@@ -234,8 +235,8 @@ def _unknown(path: str) -> ApiError:
     return ApiError(404, "not_found", f"no route matches {path}")
 
 
-# What remains encoded, but for the percent sign itself, and parts that name a folder.
-_ODD_PATH = re.compile(r"%(?!25)[0-9a-f]{2}|//|/\.\.?(/|$)", re.IGNORECASE)
+# An encoded slash, backslash or dot that is left, an empty part, and parts that name a folder.
+_ODD_PATH = re.compile(r"%(2f|5c|2e)|//|/\.\.?(/|$)", re.IGNORECASE)
 
 
 def _path(event: _Event) -> str:
@@ -250,7 +251,7 @@ def _path(event: _Event) -> str:
     rest = (event.path_parameters or {}).get("proxy", "")
     if _ODD_PATH.search(path) or not path.rstrip("/").endswith(rest.rstrip("/")):
         raise _unknown(path)
-    return path.replace("%25", "%")
+    return unquote(path)
 
 
 def _parameters(event: _Event, path: str, call: ApiCall) -> Mapping[str, str]:
@@ -261,7 +262,7 @@ def _parameters(event: _Event, path: str, call: ApiCall) -> Mapping[str, str]:
     """
     found = call.parameters(path) or {}
     theirs = event.path_parameters or {}
-    if any(theirs.get(name, value).replace("%25", "%") != value for name, value in found.items()):
+    if any(name in theirs and unquote(theirs[name]) != value for name, value in found.items()):
         raise _unknown(path)
     return found
 

@@ -126,4 +126,4 @@ def test_a_mesh_without_tools_sends_none(gateway: Gateway) -> None:
         error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "https://x.example/"})["code"]
         == -32003
     )
-    assert gateway.api(route_event("GET /.well-known/agent-card.json"))[1]["capabilities"]["pushNotifications"] is False
+    assert gateway.api(route_event("GET /.well-known/agent-card.json"))[0] == 404  # and it has no card

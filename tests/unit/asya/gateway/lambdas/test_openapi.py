@@ -21,7 +21,6 @@ from asya.protocol.triggers import Trigger, Webhook
 from tests.doubles.gateway_functions import (
     ALICE,
     EVENTS,
-    MESH,
     Gateway,
     call_of,
     recorded_event,
@@ -29,12 +28,21 @@ from tests.doubles.gateway_functions import (
     settings_with,
     signed_by,
 )
+from tests.doubles.gateway_functions import MESH as PLAIN
+from tests.doubles.mcp_gateway import APPROVE, TOOLS
 
+MESH = replace(PLAIN, actors=PLAIN.actors | {"approve": APPROVE}, tools=TOOLS)
+"""A mesh with every call for clients."""
 DOCUMENT = document(MESH, "https://gateway.example")
 TASK = str(recorded_event("read-task")["rawPath"]).rpartition("/")[2]
 
 
-@pytest.mark.parametrize("actors", [4, 51])
+@pytest.fixture(autouse=True)
+def with_tools(gateway: Gateway) -> None:
+    gateway.mesh = MESH
+
+
+@pytest.mark.parametrize("actors", [5, 51])
 def test_every_call_is_answered_by_its_function(gateway: Gateway, actors: int) -> None:
     """In a mesh of many actors `x-logs` answers the calls for lines."""
     more = {f"actor-{number}": Actor(kind="handler") for number in range(actors - len(MESH.actors))}
