@@ -25,7 +25,7 @@ class Clock(RealEnvironment):
 
 def foreign(world: MeshWorld, report: object) -> Any:
     """A report for the gateway of the world."""
-    return msgspec.to_builtins(report) | {"gateway_url": world.gateway.url}
+    return msgspec.json.decode(msgspec.json.encode(report)) | {"gateway_url": world.gateway.url}
 
 
 def body(*reports: object) -> str:

@@ -93,6 +93,9 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
     tool: str | None = None
 
 
+_row_decoder = msgspec.json.Decoder(ResultRow)
+
+
 def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_by: str, now: datetime) -> ResultRow:
     """The row of an envelope that ended.
 
@@ -124,6 +127,17 @@ def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_
         recorded_by=recorded_by,
         tool=envelope.tool,
     )
+
+
+def row_of(raw: msgspec.Raw) -> ResultRow:
+    """Read the row in the report of an end.
+
+    Raises:
+        ValueError: it is not a row.
+    """
+    row = _row_decoder.decode(raw)
+    parse_time(row.ended_at)
+    return row
 
 
 def day_of(row: ResultRow) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from asya.capabilities.dead_letters.manifest import LETTERS
+from asya.ends.results import RECENT_PREFIX
 from asya.gateway import statements
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
 from asya.monitoring import TASKS, Alarm, Delay, Graph, Line, Metric, Section, Series, Threshold, lines
@@ -27,6 +28,7 @@ from asya.predicates import (
     with_chained_triggers,
     with_fan_in,
     with_few_actors,
+    with_index,
     with_jobs,
     with_many_actors,
     with_tools,
@@ -193,11 +195,12 @@ FUNCTIONS = (
         timeout=120,
         hears=statements.REPORTS,
         in_chains=with_chained_triggers,
-        # It records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on. x-triggers hears of
-        # ended tasks (`protocol §16`).
+        # It records the reports of the mesh and writes the rows of ends. It keeps what it refuses, and passes the reports of other
+        # meshes on. x-triggers hears of ended tasks (`protocol §16`).
         needs=(
             uses("tasks"),
             writes(f"{REFUSED_REPORTS_PREFIX}*"),
+            writes(f"{RECENT_PREFIX}*", store="results", when=with_index),
             READS_ROLES,
             CHECKS_KEYS,
             Calls(calls=("execute-api:Invoke",), on=Resource.FOREIGN_GATEWAYS),

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from asya.ends.results import ResultRow, row_of
 from asya.gateway.statements import END, PROGRESS
 from asya.protocol import names
 from asya.protocol.events import PartialEvent, Report, TaskEvent, is_end
@@ -65,11 +66,13 @@ class ReportMessage:
     Attributes:
         reports: the reports for this mesh's tasks.
         foreign: the reports for foreign gateways, by address.
+        rows: the rows of the index of results that the reports of ends carry, whichever gateway gets them.
         problem: why the message as a whole cannot be read; None if it can.
     """
 
     reports: list[Report] = field(default_factory=list)
     foreign: dict[str, list[Report]] = field(default_factory=dict)
+    rows: list[ResultRow] = field(default_factory=list)
     refused: list[RefusedReport] = field(default_factory=list)
     problem: str | None = None
 
@@ -109,6 +112,10 @@ def read_message(
             readable = _without_key(Raw(bytes(raw).decode("utf-8", "replace").encode()))
             message.refused.append(RefusedReport(problem=str(error), report=readable))
             continue
+        if isinstance(report, TaskEvent) and isinstance(report.row, Raw):
+            if queue == names.ENDS:
+                _take_row(message, report.row)
+            report = replace(report, row=UNSET)
         if address is None or address == own_gateway:
             message.reports.append(report)
         else:
@@ -144,6 +151,18 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
             GATEWAY_MEMBER,
         )
     return report, address
+
+
+def _take_row(message: ReportMessage, row: Raw) -> None:
+    """Take the row of an end. Only the crew may send to the queue of ends, so a row elsewhere does not count.
+
+    A row that cannot be read is kept as a refused report, and the end counts.
+    """
+    try:
+        message.rows.append(row_of(row))
+    except ValueError as error:
+        problem = f"row is no row of the index of results: {error}"
+        message.refused.append(RefusedReport(problem=problem, report=Raw(bytes(row))))
 
 
 def _check_sender(mesh: MeshTable, report: Report, function: str | None, queue: str) -> None:

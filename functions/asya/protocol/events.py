@@ -96,6 +96,7 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         key: the key of the task, from an actor with code of users (`protocol §4.keys`).
+        row: of an end, its row of the index of results (`protocol §11.index`).
     """
 
     id: str
@@ -109,6 +110,7 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     root_id: str | None = None
     data: EventData = EventData()
     key: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    row: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):

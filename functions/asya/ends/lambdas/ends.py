@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Raw
+from msgspec.structs import replace
 
 from asya.ends import ending
 from asya.ends.aws.end_claims import Claim, ClaimResult, EndClaims
 from asya.ends.aws.results import EndObjects, KeyContestedError, ResultIndex, Results
-from asya.ends.results import result_row
+from asya.ends.results import ResultRow, result_row
 from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
@@ -43,7 +46,11 @@ class NotPersistedError(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class CrewEnd(ABC):
-    """An end actor of the crew: processes batches and writes to the results bucket and to the index of results."""
+    """An end actor of the crew: processes batches and writes to the results bucket.
+
+    Attributes:
+        index: writes the rows of ends that no report carries.
+    """
 
     says: ClassVar[Statement]
     """What its messages say."""
@@ -109,8 +116,9 @@ class CrewEnd(ABC):
             return [*receipts, *self.keep_refused(envelope, result, key)]
         self.services.telemetry.count("Processed", by=("outcome", states.CANCELED))
         receipts += self.remove_replaced(result, canceled, result.claim.key)
-        receipts += self.report_end(canceled, result, stored.uri) if ending.is_reported(canceled) else []
-        return [*receipts, *self.add_to_index(canceled, stored.uri)]
+        is_reported = ending.is_reported(canceled)
+        reported = self.report_end(canceled, result, stored.uri, indexed_uri=stored.uri, is_reported=is_reported)
+        return [*receipts, *reported]
 
     def persists(self, envelope: Envelope) -> bool:
         """Whether the end of an envelope has an object."""
@@ -185,28 +193,46 @@ class CrewEnd(ABC):
             receipt.resolve()
         return [receipt]
 
-    def report_end(self, envelope: Envelope, claimed: ClaimResult, result_uri: str | None = None) -> list[Receipt]:
-        """Report the claimed end of an envelope, unless reporting is off."""
-        url = self.services.report_url(envelope)
+    def report_end(
+        self,
+        envelope: Envelope,
+        claimed: ClaimResult,
+        result_uri: str | None = None,
+        *,
+        indexed_uri: str | None,
+        is_reported: bool = True,
+    ) -> list[Receipt]:
+        """Report the claimed end of an envelope, with its row of the index of results. Without a report the row is written here.
+
+        Args:
+            envelope: as it is stored.
+            result_uri: of the result that the report names.
+            indexed_uri: of the object that the row names; None for an envelope without a row.
+            is_reported: whether the end is reported, if the envelope does not turn reports off.
+        """
+        row = (
+            self._row(envelope, indexed_uri)
+            if indexed_uri is not None and self.services.settings.table.sink.index
+            else None
+        )
+        url = self.services.report_url(envelope) if is_reported else None
         if url is None:
-            return []
+            return [self.index.add(row)] if row is not None else []
         at = ending.report_time(claimed.claimed_at, self.services.now())
         event = reports.terminal(envelope, at=at, result_uri=result_uri)
+        if row is not None:
+            event = replace(event, row=Raw(msgspec.json.encode(row)))
         return [self.services.required_reports.report(url, event)]
 
-    def add_to_index(self, envelope: Envelope, uri: str) -> list[Receipt]:
-        """Add the row of a stored envelope to the index of results, if the mesh has one."""
+    def _row(self, envelope: Envelope, uri: str) -> ResultRow:
         settings = self.services.settings
-        if not settings.table.sink.index:
-            return []
-        row = result_row(
+        return result_row(
             envelope,
             namespace=settings.namespace,
             result_uri=uri,
             recorded_by=settings.actor,
             now=self.services.now(),
         )
-        return [self.index.add(row)]
 
 
 def is_held_by_cancellation(result: ClaimResult, envelope: Envelope) -> bool:

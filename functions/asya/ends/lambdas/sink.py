@@ -101,13 +101,10 @@ class SinkActor(CrewEnd):
 
     def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, uri: str | None) -> list[Receipt]:
         """Report the end that is stored, and send its copies; the set of the received slice is notified too."""
-        receipts = self.report_end(stored, claimed, uri) if ending.is_reported(stored) else []
+        # x-sump indexes failed ones.
+        indexed_uri = None if stored.has_failed else uri
+        is_reported = ending.is_reported(stored)
+        receipts = self.report_end(stored, claimed, uri, indexed_uri=indexed_uri, is_reported=is_reported)
         copies = ending.copies(stored, self.services.settings.table.sink)
         receipts += [self.services.outbox.send(delivery) for delivery in copies]
-        return [*receipts, *self.notify_sets(received, stored), *self._index(stored, uri)]
-
-    def _index(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
-        """Index a stored envelope that succeeded or was canceled; x-sump indexes failed ones."""
-        if uri is None or envelope.has_failed:
-            return []
-        return self.add_to_index(envelope, uri)
+        return [*receipts, *self.notify_sets(received, stored)]

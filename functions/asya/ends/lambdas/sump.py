@@ -74,11 +74,10 @@ class SumpActor(CrewEnd):
         return [*receipts, *self._report(envelope, stored.envelope, result, key)]
 
     def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, key: str) -> list[Receipt]:
-        """Report the failure to the gateway, to the set of a slice and to the index of results."""
+        """Report the failure to the gateway and to the set of a slice."""
         return [
             *self.notify_sets(received, stored),
-            *self.report_end(stored, claimed),
-            *self.add_to_index(stored, self.results.uri(key)),
+            *self.report_end(stored, claimed, indexed_uri=self.results.uri(key)),
         ]
 
     def _store_unreadable(self, record: Record, error: ParseError) -> list[Receipt]:

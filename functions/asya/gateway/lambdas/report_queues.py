@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import UNSET, Raw
 
+from asya.ends.aws.results import ResultIndex
 from asya.function.aws import clients
 from asya.function.aws.receipt import Receipt
 from asya.function.aws.telemetry import Telemetry
@@ -216,6 +217,7 @@ class ReportQueues:
 
     Attributes:
         roles: the roles of the mesh.
+        index: writes the rows of the index of results that the ends of a batch carry.
     """
 
     services: Services
@@ -224,6 +226,7 @@ class ReportQueues:
     refused: RefusedReportStore
     ages: EndsAges
     roles: RoleList
+    index: ResultIndex
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process the messages of one queue.
@@ -237,7 +240,7 @@ class ReportQueues:
         processor = BatchProcessor(
             clients.sqs(),
             self.services.settings.queue_url(queue),
-            (self.writes, self.foreign),
+            (self.writes, self.foreign, self.index),
             self.services.telemetry,
             # The sweep of deadlines knows for three minutes that an end waits.
             slows_down=False,
@@ -291,6 +294,8 @@ class ReportQueues:
         is_stubborn = record.arrival.receive_count >= RECEIVES_BEFORE_REFUSAL
         receipts = [self.writes.add(message.reports, refuse if is_stubborn else None)] if message.reports else []
         receipts += [self.foreign.add(address, reports, keep) for address, reports in message.foreign.items()]
+        if settings.table.sink.index:
+            receipts += map(self.index.add, message.rows)
         if message.refused or message.problem is not None:
             self._keep_refused(queue, record, sender, message)
         return receipts

@@ -5,6 +5,7 @@ The last one sends the slots of triggers, looks at their lanes, and moves backfi
 
 from asya.capabilities.triggers.aws.queue_senders import build_end_notices
 from asya.capabilities.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
+from asya.ends.aws.results import ResultIndex, Results
 from asya.function.aws import clients
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
@@ -31,6 +32,7 @@ def build_report_queues(services: Services) -> ReportQueues:
         RefusedReportStore(clients.s3(), settings.bucket),
         EndsAges(_ends_marks(services), services.telemetry, services.now),
         build_role_list(services),
+        ResultIndex(Results(clients.results_s3(settings.table.sink.endpoint), settings.results_uri)),
     )
 
 

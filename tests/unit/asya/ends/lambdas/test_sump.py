@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from asya.ends.lambdas.wiring import build_sink, build_sump
 from asya.protocol import ids
@@ -81,10 +82,12 @@ def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
 
 
 @pytest.mark.rule("11.index")
-def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld) -> None:
-    assert run(world, message(status=FAILED), index=True) == []
-    (key,) = world.s3.keys("results/index/recent/")
-    row = json.loads(world.s3.content(key))
+@pytest.mark.parametrize("reporting", [True, False])
+def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld, reporting: bool) -> None:
+    assert run(world, message(status=FAILED), index=True, reporting=reporting) == []
+    rows = [bytes(event.row) for event in world.gateway.events if isinstance(event.row, Raw)]
+    rows += [world.s3.content(key) for key in world.s3.keys("results/index/recent/")]
+    (row,) = map(json.loads, rows)
     assert (row["id"], row["reason"], row["error_type"]) == ("env-1", "Timeout", "ValueError")
     assert (row["recorded_by"], row["result_uri"].rpartition("/results/")[2]) == ("x-sump", "sump/env-1.json")
 
