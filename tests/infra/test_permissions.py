@@ -193,8 +193,9 @@ def test_only_operators_reach_the_dead_letters_of_reports(shop: Any) -> None:
         assert queue(name) not in json.dumps(documents)
 
 
-def test_the_reports_function_writes_records_and_what_it_refuses(shop: Any) -> None:
-    assert resources(shop, "x-reports", "s3:PutObject") == {f"{BUCKET}/reports/refused/*"}
+def test_the_reports_function_writes_records_rows_of_ends_and_what_it_refuses(shop: Any) -> None:
+    rows = f"{BUCKET}/results/index/recent/*"
+    assert resources(shop, "x-reports", "s3:PutObject") == {f"{BUCKET}/reports/refused/*", rows}
     assert resources(shop, "x-reports", "s3:GetObject") == set()
     assert resources(shop, "x-reports", "execute-api:Invoke") == set()
 

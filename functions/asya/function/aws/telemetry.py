@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from asya.function.aws.settings import Settings
 from asya.function.spans import Span, is_recorded
@@ -104,8 +105,9 @@ def _exporter(namespace: str, endpoint: str) -> Export:
     return otlp_export(endpoint, namespace, credentials_source().get_credentials)
 
 
-# An embedded metric object holds 100 values of one metric; Powertools flushes it by itself at that number.
-_MAX_VALUES = 99
+# An embedded metric object holds 100 values of one metric.
+# https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+_MAX_VALUES = 100
 
 # The actor, and at most one more dimension.
 _Dimensions = tuple[str, "tuple[Dimension, str] | None"]
@@ -154,26 +156,60 @@ class Telemetry:
         """Write the metrics and export the spans since the last flush."""
         with self._lock:
             series, self._series = self._series, defaultdict(lambda: defaultdict(list))
-        for (actor, by), metrics in series.items():
-            self._write(actor, by, metrics)
+        for document in _documents(self._namespace, series):
+            about = {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": document.directives}
+            print(msgspec.json.encode({"_aws": about, **document.members}).decode())
         if self.traces is not None:
             self.traces.flush(self._warn_of_dropped_spans)
 
     def _warn_of_dropped_spans(self, count: int, problem: str) -> None:
         self.log.warning("spans dropped", count=count, problem=problem)
 
-    def _write(self, actor: str, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
-        while any(metrics.values()):
-            # The service is empty: Powertools adds a non-empty one as a dimension, and alarms would not match.
-            writer = EphemeralMetrics(namespace=names.METRICS_NAMESPACE, service="")
-            writer.add_dimension(name="namespace", value=self._namespace)
-            writer.add_dimension(name="actor", value=actor)
-            if by is not None:
-                writer.add_dimension(name=by[0], value=by[1])
-            # The second set is the metric of the whole mesh, so that one alarm covers all its actors.
-            writer.add_dimensions(namespace=self._namespace)
-            for (name, unit), values in metrics.items():
-                for value in values[:_MAX_VALUES]:
-                    writer.add_metric(name=name, unit=MetricUnit[unit], value=value)
-                del values[:_MAX_VALUES]
-            writer.flush_metrics()
+
+class _Document(msgspec.Struct):
+    """One line of metrics: CloudWatch charges for its bytes, so it has as many metrics as one line can have.
+
+    Attributes:
+        directives: which members are metrics, and which are their dimensions.
+        members: the values of both, by name.
+    """
+
+    directives: list[dict[str, Any]]
+    members: dict[str, Any]
+
+    def takes(self, dimensions: Mapping[str, str], metrics: Mapping[str, Any]) -> bool:
+        """Whether no member has another value here."""
+        is_same = all(self.members.get(name, value) == value for name, value in dimensions.items())
+        return is_same and self.members.keys().isdisjoint(metrics)
+
+
+def _documents(namespace: str, series: Mapping[_Dimensions, _Series]) -> Iterator[_Document]:
+    """Lay metrics out in lines of the embedded metric format."""
+    documents: list[_Document] = []
+    for (actor, by), metrics in series.items():
+        dimensions: dict[str, str] = {"namespace": namespace, "actor": actor}
+        if by is not None:
+            dimensions[by[0]] = by[1]
+        for start in range(0, max(map(len, metrics.values()), default=0), _MAX_VALUES):
+            part = {key: values[start : start + _MAX_VALUES] for key, values in metrics.items() if values[start:]}
+            named = {name: _plain(values) for (name, _), values in part.items()}
+            document = next((each for each in documents if each.takes(dimensions, named)), None)
+            if document is None:
+                document = _Document([], {})
+                documents.append(document)
+            document.members |= {**dimensions, **named}
+            document.directives.append(
+                {
+                    "Namespace": names.METRICS_NAMESPACE,
+                    # The second set is the metric of the whole mesh, so that one alarm covers all its actors.
+                    "Dimensions": [list(dimensions), ["namespace"]],
+                    "Metrics": [{"Name": name, "Unit": unit} for name, unit in part],
+                }
+            )
+    yield from documents
+
+
+def _plain(values: Sequence[float]) -> float | list[float]:
+    """The values with a thousandth at most, and one value alone."""
+    rounded = [int(value) if float(value).is_integer() else round(value, 3) for value in values]
+    return rounded[0] if len(rounded) == 1 else rounded

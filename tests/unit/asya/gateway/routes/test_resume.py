@@ -260,7 +260,7 @@ def test_a_pause_that_would_outlive_its_record_fails(world: World, monkeypatch: 
 def test_15_paused_age_is_that_of_each_actors_oldest_pause(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.sweep(PAUSED_AT + timedelta(hours=1))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "PausedAge" in line]
-    assert {line["actor"]: line["PausedAge"] for line in lines} == {"approve": [3600.0]}
+    assert {line["actor"]: line["PausedAge"] for line in lines} == {"approve": 3600}
     world.post()
     world.sweep(PAUSED_AT + timedelta(hours=4))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "PausedAge" in line]
