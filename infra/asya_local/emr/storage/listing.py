@@ -21,6 +21,8 @@ TRANSFERS = 8
 """The number of requests at the same time."""
 DENIED = frozenset({"AccessDenied", "403", "AllAccessDisabled", "Forbidden"})
 _MISSING = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NotFound"})
+_SEALED = frozenset({"400", "InvalidObjectState", "InvalidRequest"})
+"""The object is archived, or encrypted with a key that S3 does not keep. HEAD names the latter `400`."""
 
 
 class MirrorError(Exception):
@@ -35,8 +37,8 @@ def mirror_error(action: str, name: str, error: Exception) -> MirrorError:
 
 
 def is_unreadable(error: Exception) -> bool:
-    """Return whether the error says that an object is missing or not for the job, which sees no difference."""
-    return isinstance(error, ClientError) and error.response["Error"]["Code"] in DENIED | _MISSING
+    """Return whether the error says that an object is missing, not for the job, or readable by nobody: the job does not see it."""
+    return isinstance(error, ClientError) and error.response["Error"]["Code"] in DENIED | _MISSING | _SEALED
 
 
 def list_objects(s3: Any, prefixes: Iterable[ReadablePrefix]) -> Listing:

@@ -230,6 +230,15 @@ def test_an_object_that_the_job_may_not_read_is_asked_for_once(tmp_path: Path) -
     assert folder.bucket.reads == ["denied/1"]
 
 
+@pytest.mark.parametrize("error", [("InvalidObjectState", None), ("InvalidRequest", "400")])
+def test_an_object_that_nobody_can_read_fails_no_run(tmp_path: Path, error: tuple[str, str | None]) -> None:
+    """A run that writes one does not fail the next run of its actor, which mirrors all that it may read."""
+    folder = Folder(tmp_path, {"data/1": b"1", "data/2": b"2"})
+    folder.bucket.bucket.sealed["data/1"] = error
+    assert folder.mirror.fetch([ReadablePrefix("b", "data/*"), ReadablePrefix("b", "data/1")]) == 1
+    assert folder.files() == {"data/2": "2"}
+
+
 def test_a_pull_removes_nothing_that_it_cannot_list(folder: Folder) -> None:
     folder.mirror.fetch([ReadablePrefix("b", "hidden/*")])
     for key in ("hidden/1", "write-only/1"):
