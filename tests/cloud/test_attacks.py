@@ -38,7 +38,7 @@ def intruder(file: Path) -> Matrix:
     addresses = Addresses(
         namespace="gateway", partition="aws", region=REGION, account=ACCOUNT_ID, url_suffix="amazonaws.com"
     )
-    return Matrix(Place(addresses=addresses, table=to_table(load_mesh(file)), application="<id>", key="<id>"))
+    return Matrix(Place(addresses=addresses, table=to_table(load_mesh(file)), application="<id>"))
 
 
 MATRIX = intruder(MESHES / "gateway" / "mesh.yaml")

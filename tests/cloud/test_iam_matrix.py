@@ -35,7 +35,7 @@ def matrix(namespace: str = "flights") -> Matrix:
         namespace=namespace, partition="aws", region=REGION, account=ACCOUNT_ID, url_suffix="amazonaws.com"
     )
     table = to_table(load_mesh(PROJECT / "mesh.yaml"))
-    return Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
+    return Matrix(Place(addresses=addresses, table=table, application="<id>"))
 
 
 def calls_of(asked: Matrix) -> list[Call]:

@@ -41,7 +41,7 @@ ACTORS = {
     "ship": Actor(kind="handler"),
     "train": Actor(kind="spark", spark=SparkJob(job="train", linger=60)),
 }
-PLACE = Place(addresses=ADDRESSES, table=MeshTable(namespace="shop", actors=ACTORS), application="00a", key="key")
+PLACE = Place(addresses=ADDRESSES, table=MeshTable(namespace="shop", actors=ACTORS), application="00a")
 EVERY_NEED = [
     need
     for each in (*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values())
@@ -151,7 +151,7 @@ def test_a_need_counts_only_where_its_predicate_holds() -> None:
 @given(mesh_tables())
 def test_each_function_of_each_mesh_has_exact_permissions(table: MeshTable) -> None:
     """No action is a pattern, no queue and no table is one, every other pattern has its reason, and no placeholder is left."""
-    place = Place(addresses=ADDRESSES, table=table, application="00a", key="arn:aws:kms:r:1:key/1")
+    place = Place(addresses=ADDRESSES, table=table, application="00a")
     for name in {*table.actors, *(each.name for each in registry.functions_of(table))}:
         for grant in function_grants(name, place):
             assert grant.actions, name
@@ -169,7 +169,7 @@ def test_each_function_of_each_mesh_has_exact_permissions(table: MeshTable) -> N
 @given(mesh_tables())
 def test_only_the_crew_and_the_api_send_ends(table: MeshTable) -> None:
     """An end changes the outcome of any task, so no role with code of users may send one."""
-    place = Place(addresses=ADDRESSES, table=table, application="00a", key="arn:aws:kms:r:1:key/1")
+    place = Place(addresses=ADDRESSES, table=table, application="00a")
     for name, actor in table.actors.items():
         if actor.kind in {"handler", "end", "spark"}:
             assert ADDRESSES.queue_arn("x-ends") not in sent(function_grants(name, place)), name

@@ -17,7 +17,6 @@ from tests.doubles.generated_tables import mesh_tables
 from tests.doubles.iam_matrix import Call, Matrix
 
 pytestmark = pytest.mark.slow
-KEY = "arn:aws:kms:eu-west-1:111122223333:key/1"
 
 
 def place_of(table: MeshTable) -> Place:
@@ -28,7 +27,7 @@ def place_of(table: MeshTable) -> Place:
         account="111122223333",
         url_suffix="amazonaws.com",
     )
-    return Place(addresses=addresses, table=table, application="00a", key=KEY)
+    return Place(addresses=addresses, table=table, application="00a")
 
 
 def statements(function: str, place: Place) -> dict[str, list[dict[str, Any]]]:

@@ -24,7 +24,7 @@ IN_DEV = {("notification", names.GATEWAY_API)}
 
 def senders_of(table: MeshTable) -> dict[str, set[str]]:
     """By queue, the functions whose roles may send there."""
-    place = Place(addresses=ADDRESSES, table=table, application="00a", key="arn:aws:kms:r:1:key/1")
+    place = Place(addresses=ADDRESSES, table=table, application="00a")
     found: dict[str, set[str]] = defaultdict(set)
     for function in {*table.actors, *(each.name for each in registry.functions_of(table))}:
         for grant in function_grants(function, place):

@@ -25,7 +25,7 @@ TABLE = MeshTable(
 
 def grants(function: str, table: MeshTable) -> list[Grant]:
     """The permissions that the manifest of a function declares."""
-    return function_grants(function, Place(addresses=PLACE, table=table, key="arn:aws:kms:::key/1"))
+    return function_grants(function, Place(addresses=PLACE, table=table))
 
 
 def queues(allowed: list[Grant]) -> set[str]:
