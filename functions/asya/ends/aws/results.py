@@ -11,7 +11,8 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.ends.results import ResultRow, day_of, read_metadata, recent_object, result_metadata
-from asya.function.aws.conditional_writes import is_missing, is_precondition_failure, is_write_conflict
+from asya.function.aws.bounded_reads import is_missing
+from asya.function.aws.conditional_writes import is_precondition_failure, is_write_conflict
 from asya.function.aws.receipt import Receipt
 from asya.function.nack import ServiceError
 from asya.protocol.codec import ParseError, decode, encode

@@ -1,7 +1,13 @@
-"""Reads objects that code of users has written: never more of them than the function has room for."""
+"""Reads objects that code of users has written: never more of them than the function has room for.
+
+Classifies the errors of such reads.
+"""
 
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
 
 _READERS_SHARE = 4
 """A payload is in memory as it was read, in its envelope, and encoded again."""
@@ -24,3 +30,16 @@ def largest_payload() -> int | None:
     """The bytes of the largest payload that this function reads for others; None outside of Lambda."""
     megabytes = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
     return int(megabytes) * 1024 * 1024 // _READERS_SHARE if megabytes.isdecimal() else None
+
+
+def is_missing(error: "ClientError") -> bool:
+    """Whether S3 has no such object."""
+    return error.response["Error"]["Code"] in ("NoSuchKey", "404", "NotFound")
+
+
+def is_unreadable(error: "ClientError") -> bool:
+    """Whether S3 keeps the object in a form in which nobody can read it now.
+
+    Its writer has archived it, or encrypted it with a key that comes with each request (SSE-C). HEAD names the latter `400`.
+    """
+    return error.response["Error"]["Code"] in ("InvalidObjectState", "InvalidRequest", "400")

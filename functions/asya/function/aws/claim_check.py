@@ -6,8 +6,7 @@ from botocore.exceptions import ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.function.aws.bounded_reads import largest_payload
-from asya.function.aws.conditional_writes import is_missing, is_unreadable
+from asya.function.aws.bounded_reads import is_missing, is_unreadable, largest_payload
 from asya.function.claim_check import (
     PayloadReference,
     check_payload,

@@ -1,4 +1,4 @@
-"""Writes an S3 object unless it exists; classifies the errors of conditional writes to S3, and of missing objects."""
+"""Writes an S3 object unless it exists; classifies the errors of conditional writes to S3."""
 
 import random
 import time
@@ -58,16 +58,3 @@ def is_precondition_failure(error: ClientError) -> bool:
 def is_write_conflict(error: ClientError) -> bool:
     """Whether S3 refused a conditional write because another write of the object was at work: write again."""
     return error.response["Error"]["Code"] in ("ConditionalRequestConflict", "409")
-
-
-def is_missing(error: ClientError) -> bool:
-    """Whether S3 has no such object."""
-    return error.response["Error"]["Code"] in ("NoSuchKey", "404", "NotFound")
-
-
-def is_unreadable(error: ClientError) -> bool:
-    """Whether S3 keeps the object in a form in which nobody can read it now.
-
-    Its writer has archived it, or encrypted it with a key that comes with each request (SSE-C). HEAD names the latter `400`.
-    """
-    return error.response["Error"]["Code"] in ("InvalidObjectState", "InvalidRequest", "400")

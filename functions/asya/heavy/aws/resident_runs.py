@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.function.aws.conditional_writes import is_missing, is_unreadable, put_if_absent
+from asya.function.aws.bounded_reads import is_missing, is_unreadable
+from asya.function.aws.conditional_writes import put_if_absent
 from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Value
 from asya.heavy.aws.run_records import digits, resident_key, run_key

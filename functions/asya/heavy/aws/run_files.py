@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.function.aws.bounded_reads import read_at_most
-from asya.function.aws.conditional_writes import is_missing, is_unreadable, put_if_absent
+from asya.function.aws.bounded_reads import is_missing, is_unreadable, read_at_most
+from asya.function.aws.conditional_writes import put_if_absent
 from asya.heavy.results import UNREADABLE, ordered_parts, read_lines
 from asya.heavy.run_failures import RunStage
 from asya.heavy.run_formation import decode_manifest, encode_manifest, manifest_problem

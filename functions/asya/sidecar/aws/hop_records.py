@@ -7,7 +7,8 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.function.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.bounded_reads import is_missing
+from asya.function.aws.conditional_writes import put_if_absent
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.function.hop import Hop

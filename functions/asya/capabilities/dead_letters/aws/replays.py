@@ -26,8 +26,7 @@ from asya.capabilities.dead_letters import replay, set_replay
 from asya.capabilities.dead_letters.replay import Sources
 from asya.capabilities.dead_letters.set_replay import FanOut
 from asya.capabilities.dead_letters.settlements import in_progress_error, other_request_error, settled_error
-from asya.function.aws.bounded_reads import largest_payload, read_at_most
-from asya.function.aws.conditional_writes import is_missing, is_unreadable
+from asya.function.aws.bounded_reads import is_missing, is_unreadable, largest_payload, read_at_most
 from asya.function.targets import actual_actor
 from asya.protocol import ids, names, states
 from asya.protocol.api_errors import ApiError

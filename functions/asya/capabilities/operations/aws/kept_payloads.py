@@ -17,8 +17,8 @@ from asya.capabilities.operations.payloads import (
     last_hop,
     payload_text,
 )
+from asya.function.aws.bounded_reads import is_missing, is_unreadable
 from asya.function.aws.claim_check import ClaimCheck
-from asya.function.aws.conditional_writes import is_missing, is_unreadable
 from asya.function.claim_check import read_reference
 from asya.protocol import codec, headers, states
 from asya.protocol.envelope import Envelope

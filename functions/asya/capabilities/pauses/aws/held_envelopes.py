@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.function.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.bounded_reads import is_missing
+from asya.function.aws.conditional_writes import put_if_absent
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import wait_key

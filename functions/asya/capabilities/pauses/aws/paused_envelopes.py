@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from botocore.exceptions import ClientError
 
 from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes
-from asya.function.aws.conditional_writes import is_missing
+from asya.function.aws.bounded_reads import is_missing
 from asya.protocol.keys import pause_key
 
 _NOTIFIED_SUFFIX = ".notified"
