@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 from asya.gateway.lambdas.openapi import document
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable, Tool
 from asya.protocol.pause import Pause
 from docs_site.reference.tables import Schema, code, default_of, limits_of, table, type_of
 
@@ -19,7 +19,8 @@ same as an OpenAPI document, at `GET /openapi.json`. [The gateway](../gateway.md
 def openapi() -> Schema:
     """Return the OpenAPI document of a mesh with all calls."""
     asking = Actor(kind="pause", pause=Pause(callback=True))
-    return document(MeshTable(namespace="shop", actors={"sign-off": asking}), "https://gateway.example")
+    mesh = MeshTable(namespace="shop", actors={"sign-off": asking}, tools={"publish": Tool(route=("sign-off",))})
+    return document(mesh, "https://gateway.example")
 
 
 def page() -> str:

@@ -46,7 +46,10 @@ _OPENED: set[str] | None = None
 
 
 def _note(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and _OPENED is not None and isinstance(arguments[0], str):
+    """Note an opened file. `shutil.rmtree` names what it removes relative to an open folder, which the event does not have."""
+    if event != "open" or _OPENED is None or not isinstance(arguments[0], str):
+        return
+    if os.path.isabs(arguments[0]) or os.path.exists(arguments[0]):
         _OPENED.add(os.path.realpath(arguments[0]))
 
 

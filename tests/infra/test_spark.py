@@ -164,7 +164,7 @@ def test_each_heavy_actor_has_a_policy_for_its_runs(shop: Any) -> None:
         for resource in ([statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"])
     }
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
-    folders = [f"{bucket}/data/{prefix}" for prefix in ("clean", "stats", "scratch/crunch")]
+    folders = [f"{bucket}/data/{prefix}" for prefix in ("clean", "stats")]
     secret = "arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:shop/crunch-??????"
     keys = "arn:<Partition>:kms:*:*:key/*"
     assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders), secret, keys}

@@ -16,8 +16,7 @@ from asya.function.aws.table_items import Key
 from asya.function.lambdas.environment import Environment
 from asya.gateway.long_polls import LEASE, PermitPool, permit_pools
 from asya.protocol.mesh_table import Gateway
-from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.task_store import TaskStoreError, table_errors
 
 _PERMIT = "permit#"
 # Writes after which a call that lost each of them to another call is refused.

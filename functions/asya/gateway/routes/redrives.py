@@ -26,7 +26,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.senders.lambdas.admission import Admission
 from asya.senders.roles import role_id_of
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 from asya.tasks.aws.tasks import Tasks
 
 

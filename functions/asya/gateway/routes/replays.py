@@ -29,7 +29,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.starts.aws.task_starter import Composer
 from asya.tasks.starts.idempotency import IdempotencyKey

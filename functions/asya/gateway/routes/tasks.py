@@ -36,7 +36,7 @@ from asya.protocol.ids import is_usable
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import parse_time
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery, TaskList, Timeline, read_list_query
 from asya.tasks.starts.aws.task_starter import TaskStarter

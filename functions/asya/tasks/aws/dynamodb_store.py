@@ -28,8 +28,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws import items as task_items
 from asya.tasks.aws.index import ListedHours
-from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.aws.task_store import Conflict, StoredRecord, UnreadableRecordError
+from asya.tasks.aws.task_store import Conflict, StoredRecord, UnreadableRecordError, table_errors
 from asya.tasks.hop_groups import hop_groups, in_order
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol import states
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol.task import TaskRecord
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

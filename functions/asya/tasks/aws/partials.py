@@ -14,7 +14,7 @@ import msgspec
 from asya.function.aws.table import Change, Table, put, where
 from asya.function.aws.table_items import Item, Key
 from asya.protocol.events import PartialEvent
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 from asya.tasks.stream_events import Partial, PartialBatch, PartialKey, partial_batches
 
 if TYPE_CHECKING:

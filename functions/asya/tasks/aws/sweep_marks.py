@@ -11,7 +11,7 @@ from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.index import DueKey, ListKey
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -1,11 +1,14 @@
-"""The storage port of tasks; `asya.tasks.aws.tasks` depends only on this interface."""
+"""The storage port of tasks, and the errors of its calls; `asya.tasks.aws.tasks` depends only on this interface."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 
 import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.function.aws.table import ThrottledError
 from asya.function.nack import ServiceError
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
@@ -73,3 +76,16 @@ class TaskStore(Protocol):
 
     def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterable[HopRecord]:
         """Read the hop records of all generations in order, starting after a key if one is given."""
+
+
+@contextmanager
+def table_errors(doing: str) -> Iterator[None]:
+    """Convert AWS errors into `TaskStoreError`.
+
+    Args:
+        doing: what the call does, as in "read task a".
+    """
+    try:
+        yield
+    except (ClientError, BotoCoreError, ThrottledError) as error:
+        raise TaskStoreError(f"cannot {doing}: {error}") from error

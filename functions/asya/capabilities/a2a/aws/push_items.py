@@ -20,8 +20,7 @@ from asya.capabilities.a2a.push import WINDOW, PushTarget, Share, ShareUsedError
 from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Key
 from asya.function.lambdas.environment import Environment
-from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.task_store import TaskStoreError, table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -10,7 +10,7 @@ import msgspec
 from asya.capabilities.triggers.operators.backfill import Backfill
 from asya.function.aws.table import Change, Table, in_partition, put
 from asya.function.aws.table_items import Item, Key, Value
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -16,7 +16,7 @@ from asya.function.aws.table_items import Item
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import waiting_key, waiting_shards
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

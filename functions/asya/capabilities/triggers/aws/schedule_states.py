@@ -8,7 +8,7 @@ from asya.function.aws.table import Table, in_partition, put, update
 from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.table_keys import PAUSED
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -21,8 +21,7 @@ from asya.protocol import names
 from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.table_keys import PAUSED, WEBHOOK_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
-from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.task_store import TaskStoreError, table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

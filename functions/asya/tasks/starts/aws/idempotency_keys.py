@@ -12,7 +12,7 @@ from asya.function.aws.table import Table, put, update
 from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws import items as task_items
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.task_store import table_errors
 from asya.tasks.starts.idempotency import (
     ClaimOutcome,
     IdempotencyKey,

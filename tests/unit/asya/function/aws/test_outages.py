@@ -6,8 +6,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from asya.function.aws.outages import is_outage
 from asya.function.aws.outbox import send_error
 from asya.function.nack import BlockedError, OutdatedError
-from asya.tasks.aws.table_calls import table_errors
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.task_store import TaskStoreError, table_errors
 
 
 def error(code: str, status: int = 400) -> ClientError:
