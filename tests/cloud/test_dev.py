@@ -471,9 +471,10 @@ def test_only_the_operator_calls_the_gateway(author: Author) -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/mesh", headers=headers))
         assert refused.value.code == 403
+    # Who may call nothing does not learn which paths there are.
     with pytest.raises(urllib.error.HTTPError) as unknown:
         urllib.request.urlopen(f"{url}/nowhere")
-    assert unknown.value.code == 404
+    assert unknown.value.code == 403
 
 
 def test_a_killed_dev_leaves_nothing_to_the_next_one_and_a_closed_terminal_nothing(tmp_path: Path) -> None:

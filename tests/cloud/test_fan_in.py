@@ -364,7 +364,7 @@ def test_the_sweep_counts_the_open_sets(paths: DeployedCloud) -> None:
     assert "FunctionError" not in response, response["Payload"].read()
     log = base64.b64decode(response["LogResult"]).decode()
     counts = {
-        metric["actor"]: metric["FanInOpen"][0]
+        metric["actor"]: metric["FanInOpen"]
         for metric in map(json.loads, filter(lambda line: line.startswith("{"), log.splitlines()))
         if "FanInOpen" in metric
     }

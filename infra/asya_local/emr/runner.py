@@ -62,7 +62,9 @@ def unpack_once(archive: Path, folder: Path) -> Path:
                 zip_file.extractall(content)
         else:
             with tarfile.open(archive) as tar_file:
-                tar_file.extractall(content, filter="data")
+                # Python 3.11.4 has the filter. Before, an archive may write beside its folder, as the code of its job may.
+                tar_file.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar_file.extractall(content)
         try:
             content.rename(target)
         except OSError:
