@@ -138,6 +138,7 @@ def _run_until_idle(cloud: Cloud) -> None:
     """Run all processes and the scheduled functions until neither has work."""
     scheduler = cloud.simulation.scheduler
     for number in range(MAX_IDLE_TICKS):
+        letters = {letter.message_id for letter in cloud.ledger.dead_letters}
         # A function that asks again and again, as x-dispatch for a free place, may wait for what only a sweep finds.
         scheduler.run(until=scheduler.seconds + LONGEST_WORK)
         # Only the sweep finds a due set without messages.
@@ -147,6 +148,8 @@ def _run_until_idle(cloud: Cloud) -> None:
             and not any(cloud.ledger.sets.problems())
             and not cloud.ledger.pauses.releases
             and not cloud.ledger.waits.unsent
+            # A sweep reports dead letters, and may have come before these.
+            and letters.issuperset(letter.message_id for letter in cloud.ledger.dead_letters)
         )
         if scheduler.is_over or (number >= MIN_IDLE_TICKS and is_quiet):
             return

@@ -9,4 +9,5 @@ pytestmark = pytest.mark.spark
 
 
 def test_the_known_settings_are_those_of_this_spark(spark):
-    assert set(registered(spark)) <= set(known_settings()), "`python -m tests.spark.known_settings` writes them"
+    """Spark registers some more as it works."""
+    assert set(known_settings()) <= set(registered(spark)), "`python -m tests.spark.known_settings` writes them"

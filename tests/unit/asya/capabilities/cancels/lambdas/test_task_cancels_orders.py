@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from asya.capabilities.cancels.lambdas.task_cancels import CanceledTask, build_task_cancels
+from asya.ends.aws.results import ResultIndex, Results
 from asya.ends.lambdas.wiring import build_sink, build_sump
+from asya.ends.results import row_of
 from asya.function.aws import clients
 from asya.function.lambdas.environment import RealEnvironment
 from asya.protocol.events import TaskEvent
@@ -83,9 +86,15 @@ class Race:
         return batch_failures(BUILD[actor](services).process(sqs_event(ended(phase))))
 
     def record(self) -> None:
-        """x-reports writes what was reported since it came last."""
+        """x-reports writes what was reported since it came last, and the rows of ends."""
         events = [event for event in self.world.gateway.events[self.recorded :] if isinstance(event, TaskEvent)]
         self.recorded = len(self.world.gateway.events)
+        settings = self.world.services("x-reports", TABLE).settings
+        index = ResultIndex(Results(clients.results_s3(settings.table.sink.endpoint), settings.results_uri))
+        for event in events:
+            if isinstance(event.row, Raw):
+                index.add(row_of(event.row))
+        index.flush()
         self.tasks().report(events, self.clock.now(), may_create=True)
 
     def settle(self, actor: str, phase: str) -> None:

@@ -211,7 +211,7 @@ def test_the_sweep_measures_how_late_it_is(waits: WaitingWorld, capsys: pytest.C
     waits.sweep()
     waits.sweep()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"WaitsLate"' in line]
-    assert [line["WaitsLate"] for line in lines] == [[86_400.0]]
+    assert [line["WaitsLate"] for line in lines] == [86_400.0]
 
 
 @pytest.mark.rule("11.wait.removed")
