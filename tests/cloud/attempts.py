@@ -1,7 +1,7 @@
 """What code of an actor tries with the credentials of its role: calls of AWS that would read, change, delay or deny others.
 
-`undeclared` makes a call of each that the matrix of a mesh has and the manifest does not declare. `BEYOND` has those of which no
-manifest may have any.
+`undeclared` makes the calls that the matrix of a mesh has and the manifest does not declare. `BEYOND` has calls that no manifest
+may declare.
 """
 
 from __future__ import annotations
