@@ -51,7 +51,7 @@ class GatewayLogs:
 
 def logs_of(mesh: MeshClient) -> FunctionLogs | GatewayLogs:
     """Return the logs of a mesh: its log groups, or the lines of its gateway if it has no groups."""
-    groups = FunctionLogs(mesh.connection.logs(), mesh.connection.namespace)
+    groups = FunctionLogs(mesh.connection.logs(), mesh.connection.namespace, clock.now)
     if mesh.connection.endpoint_url is None or groups.has_logs(names.GATEWAY_API):
         return groups
     return GatewayLogs(Operations(mesh))

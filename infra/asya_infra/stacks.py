@@ -30,7 +30,7 @@ from asya_infra.constructs.gateway.gateway import (
     report_queues,
     role_listing,
 )
-from asya_infra.constructs.mesh_function import MeshFunction, mesh_layer
+from asya_infra.constructs.mesh_function import MeshFunction, add_crew_logs, mesh_layer
 from asya_infra.constructs.observability.actor_page import actor_page
 from asya_infra.constructs.observability.alarms import Alarm, add_alarm, alarm_actions
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
@@ -158,6 +158,7 @@ class GatewayStack(MeshStack):
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "gateway")
+        add_crew_logs(self, mesh)
         layer = mesh_layer(self, mesh)
         role_listing(self, mesh, layer)
         gateway = Gateway(self, mesh, layer)

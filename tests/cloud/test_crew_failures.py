@@ -12,11 +12,13 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
+from asya.capabilities.operations.aws.logs import FunctionLogs
 from asya.protocol import names
 from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
@@ -68,14 +70,8 @@ def until_denied(cloud: DeployedCloud, actor: str, action: str, since: float) ->
 
 def has_logged(cloud: DeployedCloud, actor: str, *words: str, since: float) -> bool:
     """Returns whether an actor has logged a line with these words; `since` is in seconds since the epoch."""
-    group = f"/aws/lambda/{names.function_name(cloud.mesh.connection.namespace, actor)}"
-    pages = cloud.client("logs").get_paginator("filter_log_events")
-    lines = (
-        each["message"]
-        for page in pages.paginate(logGroupName=group, startTime=int(since * 1000))
-        for each in page["events"]
-    )
-    return any(all(word in line for word in words) for line in lines)
+    logs = FunctionLogs(cloud.client("logs"), cloud.mesh.connection.namespace, lambda: datetime.now(UTC))
+    return any(all(word in each.line for word in words) for each in logs.lines(actor, since))
 
 
 def is_stored(cloud: DeployedCloud, envelope_id: str) -> bool:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,7 +15,6 @@ from asya.function.aws import clients
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
-from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
@@ -23,12 +22,12 @@ from asya.tasks.aws.tasks import Tasks
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.gateway_functions import recorded_event, signed_by
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, heavy_world
+from tests.doubles.log_lines import FakeLogs
 
 OSCAR = {"userArn": "arn:aws:iam::123456789012:user/oscar", "userId": "AIDAOSCAR"}
 ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
 RUN = "asya.flights.clean.0000000001"
 NOW = datetime.now(UTC)
-"""CloudWatch Logs takes no lines that are old."""
 
 
 @dataclass
@@ -42,6 +41,7 @@ class OperatorCalls:
     world: HeavyWorld
     build: Callable[..., Any]
     function: str
+    logs: FakeLogs
 
     def get(self, path: str, iam: dict[str, str] = OSCAR) -> tuple[int, Any]:
         """GET a path with its query; return the status and the JSON of the answer."""
@@ -71,14 +71,7 @@ class OperatorCalls:
 
     def log(self, function: str, seconds: float, message: object) -> None:
         """Write a line of a function, this many seconds before now."""
-        group = f"/aws/lambda/{names.function_name('flights', function)}"
-        logs = clients.logs()
-        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
-            logs.create_log_group(logGroupName=group)
-            logs.create_log_stream(logGroupName=group, logStreamName="one")
-        text = message if isinstance(message, str) else json.dumps(message)
-        event: Any = {"timestamp": int((NOW.timestamp() - seconds) * 1000), "message": text}
-        logs.put_log_events(logGroupName=group, logStreamName="one", logEvents=[event])
+        self.logs.write(function, NOW - timedelta(seconds=seconds), message)
 
     def upload(self, text: str, worker: str = "SPARK_DRIVER", name: str = "stderr.gz", number: int = 1) -> None:
         """Upload a log of a worker, as EMR Serverless does."""
@@ -95,4 +88,6 @@ def operator_calls(
 
     with heavy_world(monkeypatch, replace(table, operators=(OSCAR["userArn"],))) as world:
         create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
-        yield OperatorCalls(world, build, function)
+        logs = FakeLogs("flights")
+        monkeypatch.setattr(clients, "logs", lambda: logs)
+        yield OperatorCalls(world, build, function, logs)

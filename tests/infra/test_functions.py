@@ -1,8 +1,11 @@
 """Functions in the templates: settings, event sources and recursion."""
 
+import json
 from typing import Any
 
 import pytest
+
+from asya.protocol import names
 
 ACTORS = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
 SYSTEM = (
@@ -182,10 +185,36 @@ def test_the_dispatcher_has_the_settings_of_job_runs(shop: Any) -> None:
             assert variables[f"ASYA_JOB_{key}"].endswith(suffix)
 
 
-def test_each_function_has_a_log_group_with_retention(shop: Any) -> None:
+def test_user_code_has_log_groups_of_its_own_and_the_crew_shares_one_all_with_retention(shop: Any) -> None:
     groups = {group["LogGroupName"]: group["RetentionInDays"] for group in shop.resources("AWS::Logs::LogGroup")}
-    assert {f"/aws/lambda/asya-shop-{name}" for name in (*ACTORS, *SYSTEM)} <= groups.keys()
     assert set(groups.values()) == {90}
+    written = {
+        function["FunctionName"].removeprefix("asya-shop-"): function["LoggingConfig"]["LogGroup"]
+        for function in shop.resources("AWS::Lambda::Function")
+    }
+    own = {name: group for name, group in written.items() if name not in names.CREW}
+    assert own.keys() == {*ACTORS}
+    assert all(group.startswith(f"<{name}Logs") for name, group in own.items())
+    # The gateway's stack has the group. Its functions refer to it, because they may run before the deployment ends.
+    shared = {group for name, group in written.items() if name in names.CREW}
+    assert {group for group in shared if not group.startswith("<CrewLogs")} == {"/aws/lambda/asya-shop-x-crew"}
+    assert {group for group in groups if group.startswith("/aws/lambda/")} == {
+        f"/aws/lambda/asya-shop-{name}" for name in (*ACTORS, names.CREW_LOGS)
+    }
+
+
+def test_no_role_of_user_code_may_write_to_the_log_of_the_crew(shop: Any) -> None:
+    shared, writers = "log-group:/aws/lambda/asya-shop-x-crew", set[str]()
+    for role in shop.resources("AWS::IAM::Role"):
+        if shared in json.dumps([each for each in _statements(role) if "logs:PutLogEvents" in each["Action"]]):
+            writers.add(role["RoleName"].removeprefix("asya-shop-").removesuffix("-<Region>"))
+    functions = {each["FunctionName"].removeprefix("asya-shop-") for each in shop.resources("AWS::Lambda::Function")}
+    assert writers == functions & names.CREW
+
+
+def _statements(role: dict[str, Any]) -> list[dict[str, Any]]:
+    documents = [each["PolicyDocument"] for each in role["Policies"]]
+    return [statement for document in documents for statement in document["Statement"]]
 
 
 def test_a_stage_is_part_of_every_name(plain: Any) -> None:

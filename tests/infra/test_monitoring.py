@@ -149,7 +149,8 @@ def test_the_logs_on_the_dashboards_exist(shop: Any) -> None:
         if widget["type"] == "log"
     ]
     assert tables == [
-        ["/aws/lambda/asya-shop-x-sump", "/aws/lambda/asya-shop-x-dlq"],
+        ["/aws/lambda/asya-shop-x-crew"],
+        ["/aws/lambda/asya-shop-x-crew"],
         [f"/aws/lambda/asya-shop-{PLACEHOLDER}"],
     ]
     assert set(tables[0]) <= groups

@@ -61,6 +61,10 @@ SYSTEM_FUNCTIONS = (
     GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS, WEBHOOKS,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""
+CREW = frozenset({*SYSTEM_FUNCTIONS, SINK, SUMP, PAUSE, RESUME, WAIT, CHECKPOINT, FAN_IN})
+"""The functions of the product. They run no user code, and share a log group."""
+CREW_LOGS = "x-crew"
+"""Stands for a function in the name of their log group."""
 REPORT_QUEUES = (REPORTS, ENDS)
 END_ACTORS = frozenset({SINK, SUMP})
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})
@@ -109,6 +113,16 @@ def dlq_name(namespace: str, actor: str) -> str:
 def function_name(namespace: str, actor: str) -> str:
     """The name of a Lambda function; a hash shortens it to 64 characters."""
     return _shortened(f"asya-{namespace}-{actor}", ROLE_NAME_LIMIT)
+
+
+def log_group(namespace: str, function: str) -> str:
+    """The name of the log group of a function: its own, or that of the crew."""
+    return f"/aws/lambda/{function_name(namespace, CREW_LOGS if function in CREW else function)}"
+
+
+def log_stream_part(namespace: str, function: str) -> str:
+    """What Lambda puts between the day and the environment into the names of streams of a shared log group."""
+    return f"/{function_name(namespace, function)}["
 
 
 def role_name(namespace: str, actor: str, region: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-from aws_cdk import Duration, RemovalPolicy, Tags
+from aws_cdk import Duration, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -165,22 +165,44 @@ def declared(
     )
 
 
+_CREW_LOGS = "CrewLogs"
+
+
+def add_crew_logs(stack: Stack, mesh: Mesh) -> None:
+    """Add the log group of the crew to the stack that is deployed before the other functions."""
+    _own_log_group(Construct(stack, _CREW_LOGS), mesh, names.SINK)
+
+
+def _log_group(scope: Construct, mesh: Mesh, name: str) -> logs.ILogGroup:
+    """Return the log group of a function; add it, unless the crew shares it."""
+    if name not in names.CREW:
+        return _own_log_group(scope, mesh, name)
+    shared = Stack.of(scope).node.try_find_child(_CREW_LOGS)
+    if shared is not None:
+        # A function that runs before its log group exists makes Lambda create it.
+        return cast("logs.ILogGroup", shared.node.find_child("Logs"))
+    return logs.LogGroup.from_log_group_name(scope, "Logs", mesh.addresses.log_group_name(name))
+
+
+def _own_log_group(scope: Construct, mesh: Mesh, name: str) -> logs.LogGroup:
+    return logs.LogGroup(
+        scope,
+        "Logs",
+        log_group_name=mesh.addresses.log_group_name(name),
+        encryption_key=customer_key(scope, mesh),
+        retention=mesh.log_retention,
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+
+
 class MeshFunction(Construct):
-    """A Lambda function with its own name, role and log group."""
+    """A Lambda function with its own name and role, and the log group of its code."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
         super().__init__(scope, settings.name)
         Tags.of(self).add("asya:actor", settings.name)  # for the allocation of costs
         addresses = mesh.addresses
         self._mesh, self._name = mesh, settings.name
-        log_group = logs.LogGroup(
-            self,
-            "Logs",
-            log_group_name=addresses.log_group_name(settings.name),
-            encryption_key=customer_key(self, mesh),
-            retention=mesh.log_retention,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
         self.function = lambda_.Function(
             self,
             "Function",
@@ -192,7 +214,7 @@ class MeshFunction(Construct):
             code=settings.code,
             layers=[layer, *settings.layers, *trace_layers(self, mesh, settings.name)],
             role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", _grants(mesh, settings)),
-            log_group=log_group,
+            log_group=_log_group(self, mesh, settings.name),
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
             reserved_concurrent_executions=settings.reserved,

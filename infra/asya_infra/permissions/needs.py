@@ -145,7 +145,8 @@ def _log_groups(place: Place) -> _Found:
     """Find the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
     addresses, declared = place.addresses, (each.name for each in registry.functions_of(place.table))
     functions = (*place.table.actors, *declared, names.GATEWAY_LIVE)
-    groups = [addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}") for each in functions]
+    found = dict.fromkeys(addresses.log_group_name(each) for each in functions)
+    groups = [addresses.arn("logs", f"log-group:{each}") for each in found]
     # AWS checks the form with the log streams, the local cloud the one without. A large mesh has no room for both.
     forms = ("", ":*") if len(groups) <= _MOST_IN_BOTH_FORMS else (":*",)
     arns = tuple(group + form for form in forms for group in groups)
@@ -230,9 +231,9 @@ def grants(need: Need, name: str, place: Place) -> list[Grant]:
 
 
 def write_logs(addresses: Addresses, function: str) -> Grant:
-    """Allow a function to write to its own log group."""
+    """Allow a function to write to its log group. Functions of the crew share one, which no user code may write to."""
     group = addresses.arn("logs", f"log-group:{addresses.log_group_name(function)}:*")
-    reason = "Log streams of the function's own log group; Lambda names them."
+    reason = "Log streams of the function's log group; Lambda names them."
     return Grant(("logs:CreateLogStream", "logs:PutLogEvents"), (group,), reason=reason)
 
 

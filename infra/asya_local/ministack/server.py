@@ -32,6 +32,8 @@ Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the clou
 
 Paths: `greedy_paths.py` lets a greedy variable match a path that ends with a slash.
 
+Log streams: `log_streams.py` names those of shared log groups, and finds streams by the beginning of their names.
+
 State: `snapshot.py` saves the state of all services, and a new process may start with it.
 
 Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` replace parts of the Lambda runtime.
@@ -64,7 +66,7 @@ from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persisten
 from ministack.core.responses import get_account_id
 from ministack.core.router import detect_service
 from ministack.core.sigv4 import decode_header_value
-from ministack.services import apigateway, dynamodb, iam, lambda_svc, s3, sqs, sts
+from ministack.services import apigateway, cloudwatch_logs, dynamodb, iam, lambda_svc, s3, sqs, sts
 
 
 def _own_package() -> ModuleType:
@@ -478,6 +480,7 @@ def _patch_ministack(secret: str) -> None:
     _module("sender_ids")["install"](sqs, lambda_svc, iam_evaluator, iam)
     _module("fixed_ids")["install"](iam, apigateway, secret)
     _module("greedy_paths")["install"](apigateway)
+    _module("log_streams")["install"](lambda_svc, cloudwatch_logs)
 
 
 def _module(name: str) -> dict[str, Any]:

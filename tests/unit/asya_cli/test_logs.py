@@ -36,8 +36,9 @@ from asya_cli.options import MeshOptions
 from tests.doubles.command_clock import SetClock
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.job_runs import MANIFEST
+from tests.doubles.log_lines import FakeLogs
 
-START = int(datetime.now(UTC).timestamp()) - 600  # CloudWatch takes no lines that are old
+START = int(datetime.now(UTC).timestamp()) - 600
 NOW = datetime.now(UTC)
 RUN = "asya.shop.bill.0000000001"
 SINCE = format_time(datetime.fromtimestamp(START, UTC))
@@ -51,7 +52,7 @@ class FakeMesh:
     """A mesh with one task, and log groups in a fake CloudWatch."""
 
     def __init__(self) -> None:
-        self.logs = boto3.client("logs", "us-east-1")
+        self.logs = FakeLogs("shop")
         self.dynamodb = boto3.client("dynamodb", "us-east-1")
         self.s3 = boto3.client("s3", "us-east-1")
         self.connection: Any = SimpleNamespace(
@@ -76,13 +77,7 @@ class FakeMesh:
         return [TimelineEntry(generation=0, position=0, attempt=1, actor="bill", run=self.run)]
 
     def write(self, actor: str, second: float, message: str | dict[str, Any]) -> None:
-        group = f"/aws/lambda/{names.function_name('shop', actor)}"
-        if not self.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
-            self.logs.create_log_group(logGroupName=group)
-            self.logs.create_log_stream(logGroupName=group, logStreamName="one")
-        text = message if isinstance(message, str) else json.dumps(message)
-        event: Any = {"timestamp": int((START + second) * 1000), "message": text}
-        self.logs.put_log_events(logGroupName=group, logStreamName="one", logEvents=[event])
+        self.logs.write(actor, datetime.fromtimestamp(START + second, UTC), message)
 
 
 @pytest.fixture

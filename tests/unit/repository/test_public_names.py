@@ -236,6 +236,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
     assert constants == {
         "Asya",  # the namespace of metrics
         "pending",  # the kind of a table
+        "x-crew",  # in the name of a log group
         *("x-reports", "x-ends", "x-undelivered"),
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index", "x-wait"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),

@@ -43,7 +43,9 @@ def _lines(own: HttpServices, store: TaskStore) -> LogRoutes:
     return LogRoutes(
         mesh=settings.table,
         store=store,
-        functions=FunctionLogs(clients.logs(), settings.namespace) if own.lines is None else own.lines,
+        functions=FunctionLogs(clients.logs(), settings.namespace, own.environment.now)
+        if own.lines is None
+        else own.lines,
         runs=RunLogs(clients.s3(), settings.bucket),
         records=_records(settings),
         environment=own.environment,

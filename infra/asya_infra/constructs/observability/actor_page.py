@@ -5,15 +5,8 @@ from typing import Any
 from asya.protocol import names
 from asya_infra.constructs.observability.drawn import draw
 from asya_infra.constructs.observability.series import PLACEHOLDER
-from asya_infra.constructs.observability.widgets import Page, log_table, text
+from asya_infra.constructs.observability.widgets import ERRORS, Page, log_table, text
 from asya_infra.mesh import Mesh
-
-_ERRORS = (
-    "fields @timestamp, level, message, envelope_id, reason",
-    'filter level in ["ERROR", "WARNING"] or @message like /Task timed out|Runtime.ExitError|signal: killed/',
-    "sort @timestamp desc",
-    "limit 20",
-)
 
 
 def actor_page(mesh: Mesh) -> dict[str, Any]:
@@ -35,5 +28,6 @@ def actor_page(mesh: Mesh) -> dict[str, Any]:
     back = f"[Overview](#dashboards:name=asya-{namespace}-{mesh.addresses.region})"
     page.row(text(f"# {PLACEHOLDER} of the mesh {namespace}\n{back}", height=2))
     draw(page, mesh, "actor")
-    page.row(log_table("Errors and warnings", [mesh.addresses.log_group_name(PLACEHOLDER)], _ERRORS))
+    title = "Errors and warnings (the overview has those of the crew)"
+    page.row(log_table(title, mesh.addresses.log_group_name(PLACEHOLDER), ERRORS))
     return {"start": "-PT3H", "variables": [variable], "widgets": page.placed}

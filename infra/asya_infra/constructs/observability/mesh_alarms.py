@@ -141,7 +141,7 @@ class _Maker:
             mesh=f"asya-{mesh.namespace}",
             queue=names.queue_name(mesh.namespace, of) if isinstance(of, str) else "",
             each=each,
-            log=mesh.addresses.log_group_name(log) if log else "",
+            log=mesh.addresses.log_place(log) if log else "",
             undone=sweep.undone(mesh.table) if sweep is not None else "",
         )
         text = f"{self.declared.severity.capitalize()}: {text}"

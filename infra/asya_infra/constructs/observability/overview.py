@@ -4,7 +4,7 @@ from typing import Any
 
 from asya.protocol import names
 from asya_infra.constructs.observability.drawn import draw
-from asya_infra.constructs.observability.widgets import Page, log_table, text
+from asya_infra.constructs.observability.widgets import ERRORS, Page, log_table, text
 from asya_infra.mesh import Mesh
 
 
@@ -29,16 +29,17 @@ def _head(page: Page, mesh: Mesh) -> None:
 
 def _failures(page: Page, mesh: Mesh) -> None:
     page.section("What failed last")
-    groups = [mesh.addresses.log_group_name(actor) for actor in (names.SUMP, names.DLQ)]
+    group = mesh.addresses.log_group_name(names.SUMP)
     query = (
         "fields @timestamp, envelope_id, coalesce(failed_actor, queue) as actor, reason, error_type, error_message",
         'filter message in ["envelope failed", "dead letter", "unreadable message"]',
         "sort @timestamp desc",
         "limit 20",
     )
-    page.row(log_table("The last 20 failures", groups, query))
+    page.row(log_table("The last 20 failures", group, query))
+    page.row(log_table("Errors and warnings of the crew", group, ERRORS))
     region, table = mesh.addresses.region, names.table_name(mesh.namespace, "tasks")
     task = f"https://console.aws.amazon.com/dynamodbv2/home?region={region}#item-explorer?table={table}"
-    links = [f"[{group}](#logsV2:log-groups/log-group/{group.replace('/', '$252F')})" for group in groups]
+    link = f"[{group}](#logsV2:log-groups/log-group/{group.replace('/', '$252F')})"
     how = "`asya status ID` shows a task: its route, its error with traceback, and its stored envelope"
-    page.row(text(f"{how} ([all tasks]({task})). Logs: {', '.join(links)}", height=2))
+    page.row(text(f"{how} ([all tasks]({task})). Log: {link}", height=2))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from asya import registry
 from asya.monitoring import Alarm, Delay, Largest, Of, Series, Silence, Total
+from asya.protocol import names
 from asya_infra.mesh_file.notify_model import written
 from asya_infra.product.places import FILES
 
@@ -49,7 +50,7 @@ def _row(alarm: Alarm) -> str:
         mesh="`asya-{namespace}`",
         queue=queue,
         each=each,
-        log=f"`/aws/lambda/asya-{{namespace}}-{alarm.log or each}`",
+        log=f"`{names.log_group('{namespace}', names.SINK)}` (streams of `asya-{{namespace}}-{alarm.log or each}`)",
         undone="…",
     )
     name = alarm.name.format(each="{sweep}", number="{n}")

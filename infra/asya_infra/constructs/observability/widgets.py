@@ -128,10 +128,18 @@ def graph(title: str, lines: Iterable[Line], *, width: int = 8, period: int = 30
     return Widget(kind="metric", properties=properties, height=_GRAPH_HEIGHT, width=width)
 
 
-def log_table(title: str, log_groups: Iterable[str], query: Sequence[str]) -> Widget:
+ERRORS = (
+    "fields @timestamp, service, level, message, envelope_id, reason",
+    'filter level in ["ERROR", "WARNING"] or @message like /Task timed out|Runtime.ExitError|signal: killed/',
+    "sort @timestamp desc",
+    "limit 20",
+)
+"""The query for the errors and warnings in a log group."""
+
+
+def log_table(title: str, log_group: str, query: Sequence[str]) -> Widget:
     """Return the result of a query of CloudWatch Logs Insights."""
-    sources = " | ".join(f"SOURCE '{group}'" for group in log_groups)
-    properties = {"title": title, "view": "table", "query": " | ".join((sources, *query))}
+    properties = {"title": title, "view": "table", "query": " | ".join((f"SOURCE '{log_group}'", *query))}
     return Widget(kind="log", properties=properties, height=_GRAPH_HEIGHT + 2, width=WIDTH)
 
 

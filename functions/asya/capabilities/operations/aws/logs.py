@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from asya.capabilities.operations.log_lines import LogLine, RunSource, mentions, search_pattern
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _GROUP_NAME = re.compile(r"[.\-_/#A-Za-z0-9]+")
 """What CloudWatch takes as the name of a log group; ids of envelopes may have any characters."""
 _MOST_EVENTS = 10_000
+_OLDEST_ENVIRONMENT = timedelta(1)
+"""A stream has the day on which its environment began. Lambda ends an environment after some hours."""
+_MOST_DAYS = timedelta(7)
+"""Of more days all streams are read at once. Day by day CloudWatch Logs finds those of one function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +53,16 @@ class LoggedLines(Protocol):
 
 
 class FunctionLogs:
-    """The log groups of one mesh.
+    """The log groups of one mesh: one for each function with user code, and one for the crew.
 
     Raises:
         ClientError, BotoCoreError: from every method, if CloudWatch Logs fails or denies access.
     """
 
-    def __init__(self, client: "CloudWatchLogsClient", namespace: str) -> None:
+    def __init__(self, client: "CloudWatchLogsClient", namespace: str, now: Callable[[], datetime]) -> None:
         self._client = client
         self._namespace = namespace
+        self._now = now
 
     def has_logs(self, actor: str) -> bool:
         """Whether there is a function with logs for an actor."""
@@ -73,19 +78,25 @@ class FunctionLogs:
         self, actor: str, start: float, pattern: str = "", token: str = "", limit: int = _MOST_EVENTS
     ) -> LoggedPage:
         """See `LoggedLines`."""
-        more: Any = {"nextToken": token} if token else {}
-        try:
-            answer = self._client.filter_log_events(
-                logGroupName=self._group(actor),
-                startTime=max(0, int(start * 1000)),
-                filterPattern=pattern,
-                limit=min(limit, _MOST_EVENTS),
-                **more,
-            )
-        except self._client.exceptions.ResourceNotFoundException:
-            return LoggedPage([])  # an actor that is gone
-        lines = [_line(actor, event) for event in answer.get("events", [])]
-        return LoggedPage(sorted(lines, key=lambda line: line.at or ""), answer.get("nextToken") or None)
+        query: Any = {
+            "startTime": max(0, int(start * 1000)),
+            "filterPattern": pattern,
+            "limit": min(limit, _MOST_EVENTS),
+        }
+        if actor not in names.CREW:
+            return self._search(actor, query, token)
+        first, last = datetime.fromtimestamp(start, UTC).date() - _OLDEST_ENVIRONMENT, self._now().date()
+        # Tokens of CloudWatch Logs have no spaces. Those of days have one, also after the midnight that made it a day too many.
+        if " " not in token and (token or pattern or last - first > _MOST_DAYS):
+            return self._search(actor, query, token)
+        number, _, token = token.partition(" ")
+        passed = int(number) if number.isdecimal() and len(number) < 3 else 0
+        day = min(first + timedelta(passed), last)
+        part = names.log_stream_part(self._namespace, actor)
+        page = self._search(actor, query | {"logStreamNamePrefix": f"{day:%Y/%m/%d}{part}"}, token)
+        if page.token is not None:
+            return LoggedPage(page.lines, f"{passed} {page.token}")
+        return LoggedPage(page.lines, f"{passed + 1} " if day < last else None)
 
     def lines(self, actor: str, start: float, pattern: str = "") -> Iterator[LogLine]:
         """Read all lines of an actor's function, as `page` does."""
@@ -95,8 +106,21 @@ class FunctionLogs:
             page = self.page(actor, start, pattern, page.token)
             yield from page.lines
 
+    def _search(self, actor: str, query: dict[str, Any], token: str) -> LoggedPage:
+        """Read a page of a log group, and keep the lines of the function."""
+        more: Any = {"nextToken": token} if token else {}
+        try:
+            answer = self._client.filter_log_events(logGroupName=self._group(actor), **query, **more)
+        except self._client.exceptions.ResourceNotFoundException:
+            return LoggedPage([])  # an actor that is gone, or a day without streams
+        part = names.log_stream_part(self._namespace, actor)
+        found = answer.get("events", [])
+        own = [event for event in found if actor not in names.CREW or part in event["logStreamName"]]
+        lines = [_line(actor, event) for event in own]
+        return LoggedPage(sorted(lines, key=lambda line: line.at or ""), answer.get("nextToken") or None)
+
     def _group(self, actor: str) -> str:
-        return f"/aws/lambda/{names.function_name(self._namespace, actor)}"
+        return names.log_group(self._namespace, actor)
 
 
 def _line(actor: str, event: Any) -> LogLine:
