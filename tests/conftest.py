@@ -51,7 +51,7 @@ PATHS_MESH_TESTS = (
     "trigger_sources",
     "wait",
 )
-GATEWAY_MESH_TESTS = ("secrets",)
+GATEWAY_MESH_TESTS = ("attacks", "secrets")
 """Those beside `test_gateway_…`."""
 OWN_CLOUD_TESTS = (
     *(
