@@ -235,9 +235,10 @@ class Notes:
             found: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(dict)
             parts = (part for need in declaration.needs if need.when(place.table, function) for part in split(need))
             for part in parts:
+                if (line := label(declaration, part)) in self.used:
+                    continue
                 for grant in grants(part, function, place):
-                    if (line := label(declaration, part)) not in self.used:
-                        found[grant.actions[0]].setdefault(line, []).append(grant.statement())
+                    found[grant.actions[0]].setdefault(line, []).append(grant.statement())
             self._unused[key] = found
         return self._unused[key]
 
