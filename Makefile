@@ -180,16 +180,13 @@ tests: setup  ## the tests alone
 test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, 1,000 objects and 1,000 events, outages, a deployment under load; 200 drivers killed while they append; the night call, and ten planted failures; the tutorial and the demo from the wheel; ten packages with compiled code; the documentation site; the tests on other days and in other zones; each target in a fresh clone; chaos (hours)
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2 --heavy
-	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
+	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud \
 	  tests/infra/test_limits.py tests/infra/test_combinations.py tests/infra/test_real_account_meshes.py tests/infra/test_clean.py tests/infra/test_popular_packages.py tests/spark/test_flights_jobs.py \
-	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
-	  tests/cloud/test_crew_failures.py tests/cloud/test_trigger_sources.py tests/cloud/test_deploy_under_load.py tests/fuzz \
+	  tests/fuzz \
 	  tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py tests/simulation/test_trigger_lanes.py \
 	  tests/simulation/test_named.py \
 	  tests/simulation/same_verdict tests/spark/test_same_verdict_of_*.py \
-	  tests/unit/asya/capabilities/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
-	  tests/cloud/test_append_kills.py tests/cloud/test_night_call.py tests/cloud/test_planted_failures.py tests/cloud/test_heavy_console.py \
-	  tests/cloud/test_tutorial.py tests/cloud/test_readme.py tests/cloud/test_own_capability.py
+	  tests/unit/asya/capabilities/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
 	@$(MAKE) --no-print-directory mutation
 	@$(MAKE) --no-print-directory docs

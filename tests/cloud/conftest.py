@@ -24,6 +24,7 @@ from tests.doubles import emr_faults
 from tests.doubles.issuer import running_issuer
 from tests.doubles.otlp_collector import otlp_collector
 from tests.paths import PROJECT
+from tests.simulation.same_verdict.left_out import is_left_to_the_kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,25 @@ SECRETS = {
 """The values of the secrets of the gateway mesh."""
 HEAVY_SECRETS = {"heavy/vault": "heavy-vault-0c4be81f"}
 """The values of the secrets of the heavy mesh."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves to the test kit what it shows as well, unless this folder or a file in it is asked for, or the full size."""
+    if FULL or any(_is_here(argument) for argument in config.args):
+        return
+    left = [item for item in items if _is_here(item.nodeid) and _is_left_to_the_kit(item)]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
+def _is_here(address: str) -> bool:
+    """Whether an argument or an id of pytest names this folder, or something in it."""
+    folder = Path(__file__).parent
+    return folder in ((path := (PROJECT / address.partition("::")[0]).resolve()), *path.parents)
+
+
+def _is_left_to_the_kit(item: pytest.Item) -> bool:
+    return is_left_to_the_kit(item.path.stem, item.name.partition("[")[0], item.name)
 
 
 @pytest.fixture(scope="session")

@@ -114,3 +114,60 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_the_message_of_a_lost_process_is_delivered_again[deaf]": "its handler ignores interrupts, and ends with its process",
     },
 }
+
+SLOW_ON_THE_KIT = ("test_demo", "test_heavy_crashes", "test_heavy_scale")
+"""Files whose tests take minutes on the kit, too: it runs them in full size."""
+
+_PROCESS = "the handler has a process of its own, which the time limit interrupts or which ends"
+_OBJECTS = "IAM decides who writes and reads its objects"
+_FUNCTIONS = "the deployment decides the settings and the permissions of the functions that it runs"
+_CLIENT = "the answers come by HTTP"
+
+ON_BOTH: dict[str, dict[str, str]] = {
+    "test_cli": {"test_a_payload_larger_than_a_message_arrives": _OBJECTS},
+    "test_fan_in": {"test_a_set_of_heavy_slices_merges": f"{_FUNCTIONS}: those of a fan-in actor"},
+    "test_gateway": {"test_the_sweep_stores_the_end_of_an_overdue_task": f"{_FUNCTIONS}: x-task-sweep"},
+    "test_gateway_access": {"test_a_forged_callback_gets_no_request_and_no_credential": _HTTP},
+    "test_gateway_client": {
+        "test_a_payload_of_any_size_goes_out_and_comes_back": _OBJECTS,
+        "test_partials_come_with_the_stream": _CLIENT,
+    },
+    "test_legacy_forms": {
+        "test_14_a_legacy_end_handler_runs_unchanged": "the deployment writes the variables of its handler"
+    },
+    "test_paths": {
+        "test_a_payload_larger_than_a_message_travels_by_claim_check": _OBJECTS,
+        "test_the_time_limit_ends_every_kind_of_hanging_handler": _PROCESS,
+        "test_system_exit_is_a_crash": _PROCESS,
+        "test_an_interrupted_process_serves_the_next_message": _PROCESS,
+        "test_a_hook_runs_once_for_each_end_and_reports_nothing": f"{_FUNCTIONS}: those of the ends",
+    },
+    "test_pause": {
+        "test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers": f"{_FUNCTIONS}: a pause and x-resume"
+    },
+    "test_redrive": {
+        "test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix": f"{_FUNCTIONS}: x-dlq; SQS counts the receives"
+    },
+    "test_results_index": {"test_the_index_job_compacts_a_day_into_one_file": f"{_FUNCTIONS}: the job role"},
+    "test_secrets": {"test_6_the_actor_has_its_secrets": "the deployment gives a function its secrets"},
+    "test_set_replay": {"test_only_the_lost_slice_of_a_failed_set_runs_again": f"{_FUNCTIONS}: slices by the outbox"},
+    "test_slow_paths": {
+        "test_the_deadline_ends_a_handler_before_its_time_limit": _PROCESS,
+        "test_the_message_of_a_lost_process_is_delivered_again": _PROCESS,
+    },
+    "test_wait": {"test_an_envelope_waits_until_the_sweep_sends_it": f"{_FUNCTIONS}: a wait and x-pause-sweep"},
+}
+"""The tests that `make test` runs on the kit and on the local cloud, each with the reason."""
+
+
+def is_left_to_the_kit(file: str, *names: str) -> bool:
+    """Returns whether `make test` runs a test of `tests/cloud` on the kit alone; `make test-full` runs it on the cloud too.
+
+    Args:
+        file: the file without its suffix.
+        names: the function, and the function with its parameters.
+    """
+    reasons = LEFT_OUT.get(file, {})
+    if isinstance(reasons, str) or file in SLOW_ON_THE_KIT:
+        return False
+    return not {*names} & (reasons.keys() | ON_BOTH.get(file, {}).keys())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import PROJECT
-from tests.simulation.same_verdict.left_out import LEFT_OUT
+from tests.simulation.same_verdict.left_out import LEFT_OUT, ON_BOTH, SLOW_ON_THE_KIT, is_left_to_the_kit
 
 CLOUD = {path.stem: path for path in sorted((PROJECT / "tests" / "cloud").glob("test_*.py"))}
 ON_THE_KIT = [
@@ -56,3 +56,17 @@ def test_each_test_of_a_file_runs_on_the_kit_or_has_a_reason(file: str) -> None:
 
 def test_no_reason_is_for_a_file_that_does_not_exist() -> None:
     assert LEFT_OUT.keys() <= CLOUD.keys()
+
+
+def test_the_cloud_keeps_what_the_kit_cannot_run_and_what_has_a_reason() -> None:
+    assert {file for path in ON_THE_KIT if "not FULL" in path.read_text() for file in taken_by(path)} == {
+        *SLOW_ON_THE_KIT
+    }
+    for file, tests in ON_BOTH.items():
+        assert tests.keys() <= names_in(CLOUD[file]) - LEFT_OUT.get(file, {}).keys()
+        assert all(tests.values())
+        assert not any(is_left_to_the_kit(file, name) for name in tests)
+    assert is_left_to_the_kit("test_paths", "test_a_route_of_25_hops_runs_25_handlers")
+    assert not is_left_to_the_kit("test_attacks", "test_any")
+    assert not is_left_to_the_kit("test_gateway", "test_a_canceled_task_stays_canceled")
+    assert not is_left_to_the_kit("test_heavy_scale", "test_any")
