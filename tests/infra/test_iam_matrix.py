@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from asya.needs import Resource
 from asya.registry import PRODUCT
@@ -88,10 +89,15 @@ def test_a_role_allows_what_its_manifest_declares(shop: Any, function: str) -> N
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> tuple[Any, Matrix]:
     """A mesh with an actor of each kind that a mesh file names, and its matrix."""
-    needed = {
+    needed: dict[str, dict[str, Any]] = {
         "end": {"handler": "orders.score", "handler_mode": "envelope", "validate": False},
         "wait": {"wait": {"for": "1h"}},
     }
+    for option in PRODUCT.options.values():
+        if option.is_required:
+            needed |= {
+                kind: {**needed.get(kind, {}), option.key: yaml.safe_load(option.example)} for kind in option.kinds
+            }
     actors = {f"of-{kind.replace('_', '-')}": {"kind": kind, **needed.get(kind, {})} for kind in PRODUCT.kinds}
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "handlers").symlink_to(HERE / "mesh" / "handlers")

@@ -87,6 +87,8 @@ def _options(capability: Capability, others: Registry) -> Iterator[str]:
             yield f"{place}: actors have a key of this name already, or it is no name; rename it"
         if unknown := sorted({*option.kinds} - kinds):
             yield f"{place}: there is no kind {unknown[0]!r}"
+        if option.is_required and (not option.kinds or not option.example):
+            yield f"{place}: without a default, it needs kinds whose actors must have it, and an example for the message"
         taken.add(option.key)
     own = {option.key for option in capability.options}
     for key, needs in capability.option_needs.items():

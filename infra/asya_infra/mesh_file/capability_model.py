@@ -54,7 +54,11 @@ def _model(
 
 
 def _field(option: Option[Any]) -> _Field:
-    return (option.key, Annotated[option.type, Meta(description=option.text)], option.default)
+    return (
+        option.key,
+        Annotated[option.type, Meta(description=option.text)],
+        None if option.is_required else option.default,  # actors of other kinds have none
+    )
 
 
 def _extended(section: Any, fields: list[_Field]) -> Any:

@@ -59,6 +59,8 @@ def _options(actor: ActorSection, registry: Registry) -> Iterator[tuple[str, str
     """Check the options that capabilities declare."""
     for key, option in registry.options.items():
         if key not in actor.written:
+            if option.is_required and actor.kind in option.kinds:
+                yield "", f"an actor of kind: {actor.kind} needs {key}, such as {key}: {option.example}"
             continue
         if option.kinds and actor.kind not in option.kinds:
             yield key, f"needs kind: {' or '.join(option.kinds)}"

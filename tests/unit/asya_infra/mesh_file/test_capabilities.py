@@ -36,6 +36,7 @@ SWEEP = dict(name="x-audit", entry_point="audit.code.sweep", timeout=60)
 EVERY = Schedule(minutes=1, rule="audit", checks="it", without="nothing")
 LEVEL = Option[int](key="level", type=Annotated[int, Meta(ge=1, le=9)], default=3, text="How much it audits.")
 STRICT = Option[bool](key="strict", type=bool, default=False, text="Whether.", kinds=("gate",))
+RULES = Option[str](key="rules", type=str, text="What it asks.", kinds=("gate",), example="strict.json")
 CALL = dict(method="GET", path="/api/v1/audits", handler="audit.code.Audits.all", function="x-audit", summary="Audits")
 """
 _CODE = """
@@ -121,6 +122,30 @@ def test_a_wrong_value_has_its_line_as_one_of_a_built_in_key(keys: str, problem:
     assert problems_of(f"{_MESH}  b: {{{keys}}}\n") == [problem]
 
 
+@pytest.mark.parametrize(
+    ("actor", "problems"),
+    [
+        ("kind: gate, rules: a.json", []),
+        ("kind: gate", ["5: actors.b: an actor of kind: gate needs rules, such as rules: strict.json"]),
+        ("handler: shop.one", []),
+        ("handler: shop.one, rules: a.json", ["5: actors.b.rules: needs kind: gate"]),
+    ],
+)
+def test_the_actors_of_a_kind_need_its_option_without_a_default(actor: str, problems: list[str]) -> None:
+    write(of(functions="(ActorFunction(**KIND),)", options="(RULES,)"))
+    assert problems_of(f"{_MESH}  b: {{{actor}}}\n") == problems
+
+
+def test_an_option_without_a_default_has_no_value_of_another_actor() -> None:
+    write(of(functions="(ActorFunction(**KIND),)", options="(RULES,)"))
+    table = to_table(load(f"{_MESH}  g: {{kind: gate, rules: a.json}}\n"))
+    *_, rules = registry.of(table).options.values()
+    assert rules.of(table.actors["g"]) == "a.json"
+    assert [rules.is_set(table.actors[name]) for name in ("a", "g")] == [False, True]
+    with pytest.raises(LookupError, match="has no rules"):
+        rules.of(table.actors["a"])
+
+
 def test_a_change_of_a_manifest_is_read() -> None:
     write(of(options="(LEVEL,)"))
     first = to_table(load(_MESH))
@@ -161,9 +186,9 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        ("1 / 0", "manifest.py:23 cannot be read: ZeroDivisionError: division by zero"),
-        ("exit(3)", "manifest.py:23 cannot be read: SystemExit: 3"),
-        ("def", "manifest.py:23 cannot be read: SyntaxError: invalid syntax (manifest.py, line 23)"),
+        ("1 / 0", "manifest.py:24 cannot be read: ZeroDivisionError: division by zero"),
+        ("exit(3)", "manifest.py:24 cannot be read: SystemExit: 3"),
+        ("def", "manifest.py:24 cannot be read: SyntaxError: invalid syntax (manifest.py, line 24)"),
         (
             "CAPABILITY = 3",
             "manifest.py cannot be read: TypeError: it has no CAPABILITY = Capability(…) (`asya.manifest`)",
@@ -192,6 +217,10 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
         (
             of(functions="(ActorFunction(kind='gate', entry_point='audit.code.gate'),)"),
             "the kind 'gate': needs queues and a timeout, because its actors have no handler",
+        ),
+        (
+            of(options="(Option(key='rules', type=str, text='What it asks.'),)"),
+            "the option 'rules': without a default, it needs kinds whose actors must have it, and an example for the message",
         ),
         (
             of(functions="(ActorFunction(**{**KIND, 'entry_point': 'audit.code.gait'}),)"),
