@@ -6,6 +6,8 @@ The checks compare a received message with a message that it caused.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from asya import registry
+from asya.manifest import ActorFunction
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, MeshTable
 from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, target_of
@@ -52,6 +54,11 @@ class Transition:
     def spec(self) -> Actor:
         """The actor that processed the received envelope."""
         return self.mesh.actors[self.at]
+
+    @property
+    def _passes_payloads(self) -> bool:
+        function = registry.function_of(self.at, self.mesh)
+        return isinstance(function, ActorFunction) and function.passes_payloads
 
     def problems(self) -> Iterator[str]:
         """Yield the violations of this transition."""
@@ -200,7 +207,7 @@ class Transition:
         if self.at == "x-resume":  # the registry of pauses checks the answers
             yield from self._check_same_envelope()
             return
-        if self.at == "x-checkpoint" or self.spec.kind in ("wait", "stamp") or self._is_origin_of_set():
+        if self.at == "x-checkpoint" or self._passes_payloads or self._is_origin_of_set():
             yield from self._check_same_envelope()
             if before.payload != after.payload:
                 yield "the payload is not the one received"

@@ -16,6 +16,7 @@ CAPABILITY = Capability(
     functions=(
         ActorFunction(
             kind="stamp",
+            passes_payloads=True,
             entry_point="sample_capability.functions.stamp",
             timeout=60,
             queues=Queues(),
