@@ -26,8 +26,8 @@ from asya_infra.build.packages import Target, package_inputs
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.options import Options, read_options
 from asya_infra.product.app import cdk_app, node_path
-from asya_infra.product.environments import to_stderr
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
+from asya_infra.product.meters import to_stderr
 from asya_infra.product.places import BUILD, FILES, INFRA, IS_INSTALLED, JOB_LIBRARY, LIBRARY
 
 NAME = "assembly"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.build.folder import build_once
-from asya_infra.product.environments import Part, node_modules, python_of, to_stderr
+from asya_infra.product.environments import Part, node_modules, python_of
+from asya_infra.product.meters import to_stderr
 from asya_infra.product.places import BUILD, FILES, INFRA, IS_INSTALLED, JOB_LIBRARY, LIBRARY
 
 _PACKAGES = (LIBRARY, JOB_LIBRARY, INFRA)

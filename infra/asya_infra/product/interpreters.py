@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from asya_infra.product.meters import Meter, metered, to_stderr
 from asya_infra.product.places import CACHE
 
 FUNCTION_PYTHON = "3.13"
@@ -21,6 +22,7 @@ FUNCTION_PYTHON = "3.13"
 _TRIED_SECONDS = 86400
 _START_SECONDS = 20
 _INSTALL_SECONDS = 300
+_MEGABYTES = 110
 _VERSION = "import ctypes, ssl, platform; print(platform.python_version())"
 
 
@@ -101,9 +103,11 @@ def _install(wanted: str) -> str:
     tried = CACHE / f"no-python-{wanted}"
     if tried.is_file() and 0 <= time.time() - tried.stat().st_mtime < _TRIED_SECONDS:
         return tried.read_text(encoding="utf-8")
-    print(f"installing Python {wanted}, which code of the mesh runs on", file=sys.stderr, flush=True)
+    to_stderr(f"installing Python {wanted}, which code of the mesh runs on")
     try:
-        result = _uv(["python", "install", "--no-progress", wanted], _INSTALL_SECONDS)
+        folder = Path(_uv(["python", "dir"], _START_SECONDS).stdout.strip() or os.devnull)
+        with metered(folder, Meter(f"Python {wanted}", _MEGABYTES, to_stderr)):
+            result = _uv(["python", "install", "--no-progress", wanted], _INSTALL_SECONDS)
         lines = result.stderr.strip().splitlines() if result.returncode else []
         problem = lines[-1].strip().removeprefix("cause: ") if lines else ""
     except (ImportError, OSError, subprocess.SubprocessError) as error:

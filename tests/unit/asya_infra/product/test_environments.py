@@ -14,7 +14,8 @@ import pytest
 
 from asya_infra.build.folder import CacheError, build_once
 from asya_infra.product import environments
-from asya_infra.product.environments import EnvironmentsError, Meter, Part, packages_of, python_of, spark_path
+from asya_infra.product.environments import EnvironmentsError, Part, packages_of, python_of, spark_path
+from asya_infra.product.meters import Meter, folder_size, metered
 
 
 @pytest.fixture
@@ -276,12 +277,20 @@ def test_each_tenth_of_an_installation_is_told_with_its_bytes_and_a_bar() -> Non
     ]
 
 
+def test_a_folder_that_has_files_already_is_metered_by_what_comes(tmp_path: Path) -> None:
+    told: list[str] = []
+    (tmp_path / "before").write_bytes(bytes(3_000_000))
+    with metered(tmp_path, Meter("Python 3.13", 10, told.append)):
+        (tmp_path / "new").write_bytes(bytes(10_000_000))
+    assert told == ["██████████ Python 3.13: 10 of about 10 MB"]
+
+
 def test_the_bytes_of_a_folder_are_counted_while_files_go(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(b"12345")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    assert environments.folder_size(tmp_path) >= 5
-    assert environments.folder_size(tmp_path / "nowhere") == 0
+    assert folder_size(tmp_path) >= 5
+    assert folder_size(tmp_path / "nowhere") == 0
 
 
 def test_a_source_that_nobody_named_is_not_built(
