@@ -98,6 +98,11 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.curr or self.actor
 
 
+def is_step(event: TaskEvent) -> bool:
+    """Whether a report has a hop record that proves a step of its task."""
+    return event.status in states.PROGRESS and event.data.retry is None and event.data.problem is None
+
+
 def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
     """The records for these reports: one for each attempt at a hop, one for its last problem, and one for its heartbeat.
 

@@ -172,6 +172,7 @@ class TaskRecord(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True):
         started_by: what started the task; None for children, and for tasks that began as a message.
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
+        lasts: whether the task has been open for minutes, so that indexes have it among open tasks and under its deadline.
         set_id: the innermost set that the task is a slice of; None for all others.
         letter: the SQS message id of the dead letter whose redrive has begun this generation.
         replayed: the last replay of this generation.
@@ -210,6 +211,7 @@ class TaskRecord(states.HasStatus, msgspec.Struct, frozen=True, kw_only=True):
     canceled: Cancellation | None = None
     due_at: str | None = None
     is_watched: bool = False
+    lasts: bool = False
     set_id: str | None = None
     letter: str | None = None
     replayed: ReplayLink | None = None

@@ -65,6 +65,17 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, root: TaskRecord | Non
     return _reported(identified, event)
 
 
+def is_shown_by_hops(before: TaskRecord, after: TaskRecord) -> bool:
+    """Whether a change of a record says no more than its hops: a pending task is running (`protocol §13.running`).
+
+    Replays, lanes and push notifications go by the record alone, so records of the tasks that they follow are no such ones.
+    """
+    is_followed = before.is_watched or before.started_by is None or before.started_by.kind != "caller"
+    if is_followed or not before.is_pending or not after.is_running:
+        return False
+    return replace(after, status=before.status, updated_at=before.updated_at) == before
+
+
 def _reported(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     """The record after a report of its own generation."""
     if event.status == states.WAITING:

@@ -34,8 +34,6 @@ TEXT_LIMIT = 1024
 """Characters of the value of a filter."""
 _TEXTS = ("parent", "tool", "actor", "owner", "error")
 _TIMES = ("since", "until")
-# The statuses that share their list of the index with another status.
-_MIXED_STATUSES = frozenset({states.PENDING, states.RUNNING, states.PAUSED, states.FAILED, states.CANCELED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +73,8 @@ class TaskFilter:
     @property
     def reads_records(self) -> bool:
         """Whether the keys of the indexes do not decide: the list reads the summary of each record."""
-        if self.status in _MIXED_STATUSES or self.roots or self.retrying:
-            return True
-        return (self.tool, self.actor, self.error) != (None,) * 3
+        # Each status shares a list of the index with another one.
+        return self.roots or self.retrying or (self.status, self.tool, self.actor, self.error) != (None,) * 4
 
     def matches(self, task: TaskView) -> bool:
         """Whether a task is listed, as a list shows it; its parent is not checked."""

@@ -8,6 +8,9 @@ minute. So it also stores the task at which its time is over, and the next sweep
 The deadline sweep writes nothing while ends may wait in the queue `x-ends` for longer than a minute: the tasks may
 have ended.
 
+Before that it enters the open tasks that began some minutes ago into the lists of open tasks and of deadlines
+(`asya.tasks.aws.lasting`). It goes by no deadline that is not entered.
+
 A grace period follows each deadline: x-sink reports the timeout of a running task first, and names the actor. A sweep
 every minute still fails an overdue task within two minutes.
 
@@ -19,6 +22,7 @@ and one for each old open task of a round.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 
 from asya.gateway.aws.ends_queue import EndsQueue
@@ -29,7 +33,8 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks import sweeps
-from asya.tasks.aws.index import LAST_ID, NEWEST, DueKey, ListKey, ListState, TaskIndex, minute_of
+from asya.tasks.aws.index import LAST_ID, NEWEST, SOON, DueKey, ListKey, ListState, TaskIndex, minute_of
+from asya.tasks.aws.lasting import LastingTasks
 from asya.tasks.aws.sweep_marks import LostMarks, SweepMark, SweepMarks
 from asya.tasks.aws.task_store import TaskStore, UnreadableRecordError
 from asya.tasks.aws.tasks import Tasks
@@ -41,6 +46,7 @@ GRACE_PERIOD = timedelta(seconds=20)
 _MINUTE = timedelta(minutes=1)
 MAX_MINUTES = 240  # per sweep
 TIME_LIMIT = 45.0  # seconds per sweep
+ENTER_LIMIT = 20.0  # of them
 BATCH_SIZE = 100  # records per read
 
 
@@ -54,6 +60,7 @@ class DeadlineSweep:
     tasks: Tasks
     marks: SweepMarks
     ends: EndsQueue
+    lasting: LastingTasks
 
     def sweep(self) -> None:
         """Sweep once; the next sweep continues after the time limit.
@@ -63,29 +70,34 @@ class DeadlineSweep:
             ClientError, BotoCoreError: the queue of ends cannot be asked.
         """
         # Before the first call, because each call may take seconds, and the function has a minute.
-        ends_at = self.services.environment.monotonic() + TIME_LIMIT
-        if (delay := self.ends.delay()) != "none":
-            self._hold(delay)
-            return
+        began = self.services.environment.monotonic()
+        ends_at = began + TIME_LIMIT
         now = self.services.now()
-        until = now - GRACE_PERIOD
-        count, last = 0, self.marks.read()
-        mark = last
+        last = self.marks.read()
+        mark = last or SweepMark(now - GRACE_PERIOD - INITIAL_WINDOW)
+        count = 0
         try:
-            for minute in islice(_minutes_after(last, until), MAX_MINUTES):
-                stopped_at = mark.stopped_at if mark is not None else None
-                failed, stopped_at = self._fail_overdue(minute_of(format_time(minute)), until, now, ends_at, stopped_at)
+            is_over = partial(self._is_over, began + ENTER_LIMIT)
+            mark = mark._replace(entered=self.lasting.enter(mark.entered, now, is_over=is_over))
+            if (delay := self.ends.delay()) != "none":
+                self._hold(delay)
+                return
+            until = min(now - GRACE_PERIOD, mark.entered + SOON)
+            for minute in islice(_minutes_after(mark, until), MAX_MINUTES):
+                failed, stopped_at = self._fail_overdue(
+                    minute_of(format_time(minute)), until, now, ends_at, mark.stopped_at
+                )
                 count += failed
                 if stopped_at is not None:
-                    mark = SweepMark(mark.until if mark is not None else minute, stopped_at)
+                    mark = mark._replace(stopped_at=stopped_at)
                     break
                 is_past = minute + _MINUTE <= until
-                mark = SweepMark(minute + _MINUTE if is_past else minute)
+                mark = mark._replace(until=minute + _MINUTE if is_past else minute, stopped_at=None)
                 if self._is_over(ends_at):
                     break
             self.services.finish_sweep()
         finally:
-            if mark is not None and mark != last:
+            if mark != last:
                 self.marks.write(mark)
             if count:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
@@ -93,13 +105,12 @@ class DeadlineSweep:
             self.services.telemetry.flush()
 
     def _hold(self, delay: Delay) -> None:
-        """Write nothing: tasks that have ended would fail. Readers see overdue tasks as failed anyway."""
-        if self.marks.read() is None:
-            # The sweep after the delay starts here, however long it lasts.
-            self.marks.write(SweepMark(self.services.now() - INITIAL_WINDOW))
+        """Fail nothing: tasks that have ended would fail. Readers see overdue tasks as failed anyway.
+
+        The sweep after the delay starts at the mark of this one, however long it lasts.
+        """
         self.services.telemetry.log.warning("deadlines not written, because ends wait in x-ends", delay=delay)
         self.services.finish_sweep()
-        self.services.telemetry.flush()
 
     def _is_over(self, ends_at: float) -> bool:
         return self.services.environment.monotonic() > ends_at
@@ -130,10 +141,10 @@ class DeadlineSweep:
         return fail_if_overdue(record, until, self.services.outages_since)
 
 
-def _minutes_after(mark: SweepMark | None, until: datetime) -> Iterator[datetime]:
+def _minutes_after(mark: SweepMark, until: datetime) -> Iterator[datetime]:
     """The minutes that a sweep reads: those that are unswept, but none before the one in which the last sweep has stopped."""
-    minutes = unswept_minutes(mark and mark.until, until)
-    stopped_at = mark.stopped_at if mark is not None else None
+    minutes = unswept_minutes(mark.until, until)
+    stopped_at = mark.stopped_at
     return (each for each in minutes if stopped_at is None or minute_of(format_time(each)) >= stopped_at.minute)
 
 

@@ -15,6 +15,7 @@ from asya.protocol import names
 from asya.senders.lambdas.wiring import build_role_list
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.lasting import LastingTasks
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.sweep_marks import EndsMarks, LostMarks, SweepMarks
 from asya.tasks.reporting.aws.foreign_reports import ForeignReports
@@ -40,7 +41,8 @@ def build_deadline_sweep(services: Services) -> DeadlineSweep:
     """Build the deadline sweep of the mesh's tasks."""
     stored = StoredTasks(services, build_end_notices(services))
     marks = SweepMarks(clients.dynamodb(), services.settings.table_name("tasks"))
-    return DeadlineSweep(services, stored.index, stored.store, stored.tasks, marks, _ends_queue(services))
+    lasting = LastingTasks(stored.index, stored.store, services.environment.is_threaded)
+    return DeadlineSweep(services, stored.index, stored.store, stored.tasks, marks, _ends_queue(services), lasting)
 
 
 def build_lost_sweep(services: Services) -> LostSweep:

@@ -162,7 +162,9 @@ class ToolRoutes:
         wait = preferred_wait(request)
         with nullcontext() if wait == 0 else self.calls.permits.hold(caller.principal, now):
             task_id = self.calls.start(invocation, caller.principal, origin, now, key)
-            task = self.calls.wait(task_id, now, wait_seconds(wait))
+            # A task that has just been started is pending. A repetition may find it ended.
+            is_known = wait == 0 and key is None
+            task = None if is_known else self.calls.wait(task_id, now, wait_seconds(wait))
         answer = ToolAnswer(
             id=task_id,
             status=task.status if task else states.PENDING,

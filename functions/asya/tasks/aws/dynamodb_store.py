@@ -27,7 +27,7 @@ from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws import items as task_items
-from asya.tasks.aws.index import ListedHours
+from asya.tasks.aws.index import ListedHours, with_age
 from asya.tasks.aws.task_store import Conflict, StoredRecord, UnreadableRecordError, table_errors
 from asya.tasks.hop_groups import hop_groups, in_order
 
@@ -90,6 +90,7 @@ class DynamoTaskStore:
 
     def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         """See `TaskStore`. A retry of a write whose response was lost returns a conflict with an equal record."""
+        record = with_age(record, now)
         revision = replaces.revision if replaces else 0
         expires_at = self._expiry(record, now)
         self._hours.ensure(record, expires_at)

@@ -3,36 +3,49 @@
 The tasks table has three sparse KEYS_ONLY indexes of records. Every key is spread over shards, because a hot key of an index
 throttles the whole table.
 
-- `listed`: `listed_in` = `{state}#{hour of creation}#{shard}`, `listed_at` = `{created_at}#{owner}`. The states are open,
-  succeeded and failed (canceled too), so the reports of an open task cost no index write. Separate items (`pk` = `LISTED`,
-  `sk` = `hour#{hour}`) name the hours that contain tasks; each process writes one item per hour.
+- `listed`: `listed_in` = `{state}#{hour of creation}#{shard}`, `listed_at` = `{created_at}#{owner}`. A task begins as `recent`
+  and stays there if it succeeds within minutes, so that its end costs no index write. One that is open for longer moves to
+  `open` (`asya.tasks.aws.lasting`), and to `succeeded` at its end. One that fails or is canceled moves to `failed`. Separate items
+  (`pk` = `LISTED`, `sk` = `hour#{hour}`) name the hours that contain tasks; each process writes one item per hour.
 - `children`: `child_of` = `{shard}#{parent id}`, sorted by `listed_at`.
-- `due`: `due_in` = `{minute of the deadline}#{shard}`, sorted by `deadline_at`. The end of a task does not change it: the
-  deadline sweep reads the records anyway.
+- `due`: `due_in` = `{minute of the deadline}#{shard}`, sorted by `deadline_at`. A task with a late deadline enters it when it moves
+  to `open`. The end of a task does not change it: the deadline sweep reads the records anyway.
 
 Reads of an index are eventually consistent.
 """
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
+from heapq import merge
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.function.aws.table import Page, Table, put, where
 from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol import states
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol.task import TaskRecord
+from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 SHARDS = 4
+LASTING_AGE = timedelta(minutes=10)
+"""A sweep moves the open tasks of this age from `recent` to `open`."""
+WRITTEN_AGE = LASTING_AGE / 2
+"""Whoever writes an open task of this age moves it itself, because the sweep may have passed when the write arrives."""
+SOON = 2 * LASTING_AGE
+"""A deadline within this time after the creation is in `due` from the beginning. So `due` has all deadlines of open tasks up to so
+long after the time before which all open tasks have moved."""
+EPOCH = parse_time("1970-01-01T00:00:00Z")
+"""The time before all tasks."""
 HOURS = "LISTED"
 HOUR_PREFIX = "hour#"
 # Items per query of a shard at least: smaller pages cost the same.
@@ -43,7 +56,7 @@ _READERS = 8
 _HOUR_LENGTH = len("2026-11-20T09")
 _MINUTE_LENGTH = len("2026-11-20T09:30")
 
-ListState = Literal["open", "succeeded", "failed"]
+ListState = Literal["recent", "open", "succeeded", "failed"]
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -53,6 +66,11 @@ class ListKey(NamedTuple):
 
     listed_at: str
     task_id: str
+
+    @property
+    def created_at(self) -> str:
+        """When the task began."""
+        return self.listed_at.partition("#")[0]
 
     @property
     def hour(self) -> str:
@@ -110,11 +128,18 @@ def index_attributes(record: TaskRecord) -> dict[str, Value]:
     }
     if record.parent_id is not None:
         attributes["child_of"] = f"{shard}#{record.parent_id}"
-    if record.deadline_at is not None:
+    if record.deadline_at is not None and (record.lasts or record.due_at is not None or _is_soon(record)):
         # A task may be overdue when its first report arrives; a later sweep must still find it.
         due = max(record.deadline_at, record.created_at, record.due_at or "")
         attributes["due_in"] = f"{due[:_MINUTE_LENGTH]}#{shard}"
     return attributes
+
+
+def with_age(record: TaskRecord, now: datetime) -> TaskRecord:
+    """The record as it is written: an open task that began some minutes ago lasts."""
+    if record.lasts or record.is_terminal or now - parse_time(record.created_at) < WRITTEN_AGE:
+        return record
+    return replace(record, lasts=True)
 
 
 def list_key(record: TaskRecord) -> ListKey:
@@ -165,17 +190,40 @@ class TaskIndex:
                 if item.integer("expires_at") > now.timestamp():
                     yield item.key.sk.removeprefix(HOUR_PREFIX)
 
-    def listed(self, hour: str, listed: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
+    def listed(
+        self, hour: str, listed: Collection[ListState], before: ListKey, limit: int, recent_since: str = ""
+    ) -> IndexPage:
         """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter.
 
         Tasks of one time and owner are never on two pages.
+
+        Args:
+            recent_since: the time before which no task of the state `recent` is read.
         """
-        partitions = [_listed_key(state, hour, shard) for state in listed for shard in range(SHARDS)]
+        partitions = {
+            _listed_key(state, hour, shard): recent_since if state == "recent" else ""
+            for state in listed
+            for shard in range(SHARDS)
+        }
         return self._page(LISTED_INDEX, "listed_in", partitions, before, limit)
+
+    def recent(self, since: datetime, until: datetime, now: datetime) -> Iterator[ListKey]:
+        """The tasks of the state `recent` that began from one time to before another, oldest first."""
+        first, last = format_time(since), format_time(until)
+        hours = [hour for hour in self.hours(ListKey(last, ""), now) if hour >= first[:_HOUR_LENGTH]]
+        for hour in reversed(hours):
+            yield from merge(*(self._recent(hour, shard, first, last) for shard in range(SHARDS)))
+
+    def _recent(self, hour: str, shard: int, first: str, last: str) -> Iterator[ListKey]:
+        condition = "listed_in = :key AND listed_at BETWEEN :first AND :last"
+        key = _listed_key("recent", hour, shard)
+        with table_errors("read the recent tasks"):
+            for item in self._table.query(where(condition, key=key, first=first, last=last, index=LISTED_INDEX)):
+                yield ListKey(item.text("listed_at"), item.key.pk)
 
     def children(self, parent_id: str, before: ListKey, limit: int) -> IndexPage:
         """Read a page of the children of a task, as `listed` does."""
-        partitions = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
+        partitions = {f"{shard}#{parent_id}": "" for shard in range(SHARDS)}
         return self._page(CHILDREN_INDEX, "child_of", partitions, before, limit)
 
     def due(self, minute: str, after: DueKey | None = None) -> Iterator[DueKey]:
@@ -212,10 +260,20 @@ class TaskIndex:
             return None
         return [item.key.pk for page in pages for item in page.items]
 
-    def _page(self, index: str, attribute: str, partitions: Sequence[str], before: ListKey, limit: int) -> IndexPage:
-        """Merge one query per partition, down to the key to which all of them are complete."""
+    def _page(
+        self, index: str, attribute: str, partitions: Mapping[str, str], before: ListKey, limit: int
+    ) -> IndexPage:
+        """Merge one query per partition, down to the key to which all of them are complete.
+
+        Args:
+            partitions: the time before which nothing is read, by partition; empty for everything.
+        """
         limit = max(limit, MIN_PAGE_SIZE)
-        pages = self._map(lambda partition: self._query(index, attribute, partition, before, limit), partitions)
+        read = [partition for partition, since in partitions.items() if before.listed_at >= since]
+        pages = self._map(
+            lambda partition: _since(partitions[partition], self._query(index, attribute, partition, before, limit)),
+            read,
+        )
         ends = [page.complete_to for page in pages if page.complete_to is not None]
         complete_to = max(ends) if ends else None
         # A task that moves meanwhile, because its status changes, may stand in two partitions.
@@ -282,10 +340,24 @@ def _keys(items: Iterable[Item]) -> list[ListKey]:
     return [ListKey(item.text("listed_at"), item.key.pk) for item in items]
 
 
+def _since(since: str, page: IndexPage) -> IndexPage:
+    """The part of a page from a time on; it is the end of the list if the page goes further back."""
+    keys = [key for key in page.keys if key.listed_at >= since]
+    is_end = page.complete_to is None or page.complete_to.listed_at < since
+    return IndexPage(keys, None if is_end else page.complete_to)
+
+
 def _state(record: TaskRecord) -> ListState:
-    if record.has_succeeded:
-        return states.SUCCEEDED
-    return states.FAILED if record.is_terminal else "open"
+    if record.is_terminal and not record.has_succeeded:
+        return states.FAILED
+    if not record.lasts:
+        return "recent"
+    return states.SUCCEEDED if record.has_succeeded else "open"
+
+
+def _is_soon(record: TaskRecord) -> bool:
+    """Whether a deadline may come before a sweep has moved the task to `open`."""
+    return parse_time(record.deadline_at or record.created_at) - parse_time(record.created_at) < SOON
 
 
 def _listed_key(state: ListState, hour: str, shard: int) -> str:

@@ -64,6 +64,7 @@ _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 # The event source mapping of the table's stream filters by this attribute.
 WATCHED = "is_watched"
 PROVISIONAL = "provisional"
+LASTS = "lasts"
 # The time of the note on a running job, by which a write is conditioned.
 NOTE_AT = "note_at"
 # The keys of the index are spread over shards, because a hot key throttles the whole table.
@@ -94,6 +95,7 @@ def put_record(record: TaskRecord, revision: int, expires_at: int) -> Change:
     attributes |= {
         WATCHED: record.is_watched or None,
         PROVISIONAL: record.provisional or None,
+        LASTS: record.lasts or None,
         "revision": revision,
         "expires_at": expires_at,
     }
@@ -120,7 +122,7 @@ def _record_of(item: Item) -> TaskRecord:
     fields: dict[str, object] = {name: item.text(name, None) for name in _RECORD_TEXTS}
     fields |= {name: item.integer(name) for name in _RECORD_NUMBERS if name in item}
     fields |= {name: _structure_decoder.decode(item.text(name)) for name in _RECORD_STRUCTURES if name in item}
-    fields |= {name: name in item for name in (WATCHED, PROVISIONAL)}
+    fields |= {name: name in item for name in (WATCHED, PROVISIONAL, LASTS)}
     record = msgspec.convert(fields | {"id": item.key.pk}, TaskRecord)
     if "handover" in item:
         record = replace(record, handover=_pause_release_decoder.decode(item.text("handover")))

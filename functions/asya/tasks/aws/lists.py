@@ -11,14 +11,25 @@ from asya.protocol import states
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
-from asya.tasks.aws.index import LAST_ID, NEWEST, IndexPage, ListKey, ListState, TaskIndex, list_key, minute_of
+from asya.tasks.aws.index import (
+    EPOCH,
+    LAST_ID,
+    NEWEST,
+    SOON,
+    IndexPage,
+    ListKey,
+    ListState,
+    TaskIndex,
+    list_key,
+    minute_of,
+)
 from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery, TaskFilter, TimelineEntry, timeline
 from asya.tasks.resolution import is_open, related, settled
-from asya.tasks.sweeps import unswept_minutes
+from asya.tasks.sweeps import REREAD_WINDOW, unswept_minutes
 from asya.tasks.view import TaskView, is_overdue, list_view
 
 # Beyond these limits the reading of the open tasks costs less. Most tasks of a busy mesh have ended at their deadline.
@@ -44,7 +55,7 @@ class OverdueTasks:
         """
         mark = self.marks.read()
         minutes = list(islice(unswept_minutes(mark and mark.until, now), MAX_MINUTES + 1))
-        if mark is None or len(minutes) > MAX_MINUTES:
+        if mark is None or len(minutes) > MAX_MINUTES or mark.entered + SOON < now:
             return None
         ids = self.index.due_in((minute_of(format_time(minute)) for minute in minutes), MAX_DUE)
         if ids is None:
@@ -52,13 +63,23 @@ class OverdueTasks:
         records = self.store.summaries(ids, now).values()
         return sorted((list_key(record) for record in records if is_overdue(record, now)), reverse=True)
 
+    def entered_since(self) -> str:
+        """The time from which on open tasks may be among the recent ones alone; the entries of an index may arrive late.
 
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        mark = self.marks.read()
+        return format_time(mark.entered - REREAD_WINDOW) if mark is not None and mark.entered > EPOCH else ""
+
+
+_OPEN: tuple[ListState, ...] = ("recent", "open")
 _STATES: dict[str | None, tuple[ListState, ...]] = {
-    None: ("open", states.SUCCEEDED, states.FAILED),
-    states.PENDING: ("open",),
-    states.RUNNING: ("open",),
-    states.PAUSED: ("open",),
-    states.SUCCEEDED: (states.SUCCEEDED,),
+    None: (*_OPEN, states.SUCCEEDED, states.FAILED),
+    states.PENDING: _OPEN,
+    states.RUNNING: _OPEN,
+    states.PAUSED: _OPEN,
+    states.SUCCEEDED: ("recent", states.SUCCEEDED),
     states.FAILED: (states.FAILED,),
     states.CANCELED: (states.FAILED,),
 }
@@ -100,17 +121,27 @@ class ListScan:
         # An overdue task reads as failed before the deadline sweep has failed its record.
         overdue = self.overdue.keys(now) if wanted.status == states.FAILED else []
         if overdue is None:
-            listed, overdue = (states.FAILED, "open"), []
+            listed, overdue = (states.FAILED, *_OPEN), []
+        # A list that has succeeded tasks has all recent ones. Any other needs those that no sweep has seen.
+        is_of_open = "recent" in listed and states.SUCCEEDED not in listed
+        recent_since = self.overdue.entered_since() if is_of_open else ""
         for hour in self.index.hours(before, now):
             start = min(before, ListKey(f"{hour}~", LAST_ID))
-            yield from self._hour(hour, listed, start, limit, overdue)
+            yield from self._hour(hour, listed, start, limit, overdue, recent_since=recent_since)
 
     def _hour(
-        self, hour: str, listed: Sequence[ListState], before: ListKey, limit: int, more: Sequence[ListKey]
+        self,
+        hour: str,
+        listed: Sequence[ListState],
+        before: ListKey,
+        limit: int,
+        more: Sequence[ListKey],
+        *,
+        recent_since: str,
     ) -> Iterator[IndexPage]:
         """Read the pages of an hour, with more keys among them."""
         end = ListKey(hour, "")
-        for page in _pages(lambda key: self.index.listed(hour, listed, key, limit), before):
+        for page in _pages(lambda key: self.index.listed(hour, listed, key, limit, recent_since), before):
             complete_to = page.complete_to or end
             added = [key for key in more if complete_to <= key < before]
             yield IndexPage(sorted({*page.keys, *added}, reverse=True) if added else page.keys, complete_to)

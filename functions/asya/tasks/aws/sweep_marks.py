@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.index import DueKey, ListKey
+from asya.tasks.aws.index import EPOCH, DueKey, ListKey
 from asya.tasks.aws.task_store import table_errors
 
 if TYPE_CHECKING:
@@ -55,10 +55,13 @@ class SweepMark(NamedTuple):
     Attributes:
         until: the first minute that is not done.
         stopped_at: the task at which the time of the last sweep was over; None if it finished its minute.
+        entered: the time before which all open tasks are entered into lists (`asya.tasks.aws.lasting`); the mark of a version
+            that entered none has `EPOCH`.
     """
 
     until: datetime
     stopped_at: DueKey | None = None
+    entered: datetime = EPOCH
 
 
 # Not the names of the keys, which would put the mark itself into the index.
@@ -82,7 +85,8 @@ class SweepMarks:
         if not item:
             return None
         stopped_at = DueKey(*(item.text(name, "") for name in _STOPPED_AT))
-        return SweepMark(parse_time(item.text("until")), stopped_at if stopped_at.due_in else None)
+        entered = parse_time(item.text("entered")) if "entered" in item else EPOCH
+        return SweepMark(parse_time(item.text("until")), stopped_at if stopped_at.due_in else None, entered)
 
     def write(self, mark: SweepMark) -> None:
         """Store the mark.
@@ -92,7 +96,8 @@ class SweepMarks:
         """
         stopped_at = dict(zip(_STOPPED_AT, mark.stopped_at, strict=True)) if mark.stopped_at is not None else {}
         with table_errors("store the progress of the deadline sweep"):
-            self._table.write(put(_key(), {"until": format_time(mark.until), **stopped_at}))
+            times = {"until": format_time(mark.until), "entered": format_time(mark.entered)}
+            self._table.write(put(_key(), {**times, **stopped_at}))
 
 
 class LostMarks:

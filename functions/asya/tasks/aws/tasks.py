@@ -1,8 +1,8 @@
 """Merges reports into tasks, writes reports of all kinds, and answers queries for tasks (`protocol §13`).
 
-Writes per task: the record at its creation, at the start of the first hop, at each retry and at the end; one hop record per hop,
-and more only for slow hops. A cache of records saves the read for progress reports. A stale cache entry causes a conflict on the
-next write.
+Writes per task: the record at its creation, at each retry and at the end, and at the start of the first hop if something goes by
+the record alone (`is_shown_by_hops`); one hop record per hop, and more only for slow hops. A cache of records saves the read for
+progress reports. A stale cache entry causes a conflict on the next write.
 """
 
 from collections import OrderedDict
@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from asya.protocol import states
 from asya.protocol.events import EventResult, PartialEvent, Report, TaskEvent, is_end, report_order
-from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
+from asya.protocol.hops import HopFold, HopRecord, fold, hop_records, is_step
 from asya.protocol.task import TaskRecord
-from asya.protocol.task_merge import merge
+from asya.protocol.task_merge import is_shown_by_hops, merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
@@ -64,8 +64,10 @@ class Tasks:
             TaskStoreError: the table is unavailable.
         """
         outcome = self._store.put_record(record, None, now)
-        # A write whose answer was lost is repeated, and finds its own record.
-        return isinstance(outcome, StoredRecord) or (outcome.current is not None and outcome.current.record == record)
+        if isinstance(outcome, StoredRecord):
+            return True
+        # A write whose answer was lost is repeated, and finds its own record. A sweep may have entered it into lists meanwhile.
+        return outcome.current is not None and replace(outcome.current.record, lasts=record.lasts) == record
 
     def withdraw(self, task_id: str) -> None:
         """Remove a task that was created but never started.
@@ -227,7 +229,7 @@ class Tasks:
             if record is None:
                 raise ValueError(f"no report on task {task_id}")
             record = _with_due_time(record, stored, now)
-            if stored and record == stored.record:
+            if stored and (record == stored.record or _is_shown(stored.record, record, reports)):
                 return stored
             try:
                 outcome = self._store.put_record(record, stored, now)
@@ -298,6 +300,12 @@ class _RecordCache:
 
 def _ignore(_records: Sequence[TaskRecord]) -> None:
     """Tell nobody of ended tasks."""
+
+
+def _is_shown(before: TaskRecord, after: TaskRecord, reports: Iterable[TaskEvent]) -> bool:
+    """Whether the hops of these reports, which are written next, show all that they change about a record."""
+    has_step = any(is_step(event) and event.generation == after.generation for event in reports)
+    return has_step and is_shown_by_hops(before, after)
 
 
 def _with_due_time(record: TaskRecord, stored: StoredRecord | None, now: datetime) -> TaskRecord:

@@ -1,7 +1,7 @@
 """Measures on a mesh in memory what a hop, a task and a sweep use, and records it for the costs: `make generated`.
 
-A hop is what three actors use more than one, halved. A task is what remains of a route of one actor. In the same way an actor of a
-sweep is what it uses more in a mesh with one actor more.
+A hop is what three actors use more than one, halved. A task is what remains of a route of one actor, and what sweeps read of it. In
+the same way an actor of a sweep is what it uses more in a mesh with one actor more.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ ACCEPT = "If the change is intended: python -m tests.unit.asya_infra.costs.measu
 ACTORS = ("one", "two", "three")
 TASKS = 100
 _HOPS_MORE = len(ACTORS) - 1
+_MINUTES_OF_SWEEPS = 13
+_SEEDS = 3
+"""How many hops share a write depends on the order of messages, if batches are full."""
 _ALL_SWEEPS = "namespace: shop\ncode: handlers\njobs: handlers\ncrew: {{routable: [{}x-fan-in, x-pause]}}\n"
 """The beginning of a mesh that has every sweep, with further actors of the crew."""
 _MESH = """namespace: shop
@@ -56,13 +59,17 @@ _HEAVY = "  heavy-{}: {{spark: {{job: same.run}}}}\n"
 def measure() -> dict[str, Any]:
     """Measure everything."""
     found: dict[str, Any] = {"loads": {}, "sweeps": sweeps()}
+    swept = _share(_difference(_sweeps_of(TASKS), _sweeps_of(0)), TASKS)
     for load in LOADS:
-        long, short = _route("long", load), _route("short", load)
+        seeds = range(_SEEDS if load.batch > 1 else 1)
+        long = _share(sum((_route("long", load, seed) for seed in seeds), Counter()), len(seeds))
+        short = _route("short", load)
         silent_long, silent_short = _silent(ACTORS, load), _silent(ACTORS[:1], load)
         hop = _share(_difference(long, short), TASKS * _HOPS_MORE)
         hop["custom metrics"] = long["custom metrics"] / len(ACTORS)
         silent = _share(_difference(silent_long, silent_short), TASKS * _HOPS_MORE)
         task = _difference(_share(short, TASKS), hop)
+        task.update(swept)
         task["custom metrics"] = silent["custom metrics"] = 0
         found["loads"][load.name] = {"hop": _plain(hop), "hop without reports": _plain(silent), "task": _plain(task)}
     return found
@@ -105,7 +112,7 @@ def write() -> None:
         FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _route(tool: str, load: Load) -> Counter[str]:
+def _route(tool: str, load: Load, seed: int = 0) -> Counter[str]:
     """Send tasks through the gateway and a tool's route, in batches of this size everywhere."""
 
     def start(mesh: Mesh) -> None:
@@ -114,7 +121,29 @@ def _route(tool: str, load: Load) -> Counter[str]:
             answer = mesh.cloud.request(*to(CALL_TOOL), body, _NO_WAIT, user_arn=TEST_USER, user_id=USER_ID)
             assert answer["statusCode"] == 202
 
-    return _tasks(start, ACTORS if tool == "long" else ACTORS[:1], load)
+    return _tasks(start, ACTORS if tool == "long" else ACTORS[:1], load, seed)
+
+
+def _sweeps_of(tasks: int) -> Counter[str]:
+    """What sweeps use in the minutes after the start of tasks that succeed at once."""
+    with _mesh(_MESH) as mesh:
+        for number in range(tasks):
+            mesh.call("short", {"number": number})
+        meter = CallMeter()
+        with meter.reading(mesh.cloud):
+            for _ in range(_MINUTES_OF_SWEEPS):
+                mesh.cloud.advance(60)
+                for name in registry.sweeps_of(mesh.cloud.table):
+                    _wake(mesh, name)
+        meter.used["log bytes"] = 0
+        return meter.used
+
+
+def _wake(mesh: Mesh, sweep: str) -> None:
+    with mesh.cloud.activate():
+        scheduler = mesh.cloud.simulation.scheduler
+        mesh.cloud.system.wake(sweep)
+        scheduler.run(lambda: scheduler.at_work == 0)
 
 
 def _silent(route: tuple[str, ...], load: Load) -> Counter[str]:
@@ -127,9 +156,9 @@ def _silent(route: tuple[str, ...], load: Load) -> Counter[str]:
     return _tasks(start, route, load)
 
 
-def _tasks(start: Any, route: Iterable[str], load: Load) -> Counter[str]:
+def _tasks(start: Any, route: Iterable[str], load: Load, seed: int = 0) -> Counter[str]:
     """Let each function work on one batch at a time, all of them at the same time, and each on full batches."""
-    with _mesh(_MESH) as mesh:
+    with _mesh(_MESH, seed) as mesh:
         cloud, meter = mesh.cloud, CallMeter()
         randint = mock.patch.object(cloud.simulation.random, "randint", lambda _least, most: most)
         # The marks of ends cost by time: one each ten seconds and process.
@@ -184,17 +213,15 @@ def _sweeps(light: int, heavy: int, crew: str = "") -> dict[str, Counter[str]]:
             # The first sweep of a mesh looks back further than all others. The next one comes a minute later.
             for meter in (CallMeter(), CallMeter()):
                 mesh.cloud.advance(60)
-                with meter.reading(mesh.cloud), mesh.cloud.activate():
-                    scheduler = mesh.cloud.simulation.scheduler
-                    mesh.cloud.system.wake(name)
-                    scheduler.run(lambda: scheduler.at_work == 0)  # noqa: B023 - called before the next one
+                with meter.reading(mesh.cloud):
+                    _wake(mesh, name)
             found[name] = meter.used
             found[name]["custom metrics"] = len(meter.metrics)
     return found
 
 
 @contextmanager
-def _mesh(text: str) -> Iterator[Mesh]:
+def _mesh(text: str, seed: int = 0) -> Iterator[Mesh]:
     with tempfile.TemporaryDirectory(prefix="asya-costs-") as folder:
         handlers = Path(folder, "handlers")
         handlers.mkdir()
@@ -203,7 +230,7 @@ def _mesh(text: str) -> Iterator[Mesh]:
         )
         mesh_file = Path(folder, "mesh.yaml")
         mesh_file.write_text(text)
-        yield Mesh(mesh_file, start=_START)
+        yield Mesh(mesh_file, start=_START, seed=seed)
 
 
 def _difference(first: Counter[str], second: Counter[str]) -> Counter[str]:

@@ -318,7 +318,7 @@ class ReplayStarts:
 
     def _finish(self, call: ReplayCall, link: ReplayLink, compose: Composer, now: datetime) -> str:
         """Send the message of a replay that another call has begun; its record exists."""
-        self.starter.start(compose, link.by, link.id, parse_time(link.at), call.prepare)
+        self.starter.start(compose, link.by, link.id, now, call.prepare, created_at=parse_time(link.at))
         self._complete(call.old_id, link.id, now)
         if call.key is not None:  # a repetition of this call finds the task running, and has the same answer
             raise settled_error(call.old_id, Resolution(how="replayed", task=link.id, status=states.PENDING))

@@ -51,21 +51,31 @@ class TaskStarter:
     warn: Callable[[str], None]
     trace: Callable[[FirstMessage, datetime], None] = no_trace
 
-    def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
+    def start(
+        self,
+        compose: Composer,
+        owner: str,
+        task_id: str,
+        now: datetime,
+        prepare: Prepare = unchanged,
+        *,
+        created_at: datetime | None = None,
+    ) -> str:
         """Start a task and return its id.
 
         Args:
             compose: builds the first message.
             owner: the principal of the caller.
             task_id: the id of the task.
-            now: the creation time of the task.
+            now: the time.
             prepare: completes the record; called before the write, and again if a repetition finishes the start.
+            created_at: the creation time of the task, if another call has begun it.
 
         Raises:
             ApiError: 413 if the message is too large, 503 if it was not sent.
             TaskStoreError: the record was not written; nothing has been sent.
         """
-        first = compose(task_id, now)
+        first = compose(task_id, created_at or now)
         is_new = not first.envelope.is_stealth and self.tasks.create(prepare(first_record(first.envelope, owner)), now)
         try:
             self._send(first)
@@ -73,7 +83,7 @@ class TaskStarter:
             if is_new and not _may_be_sent(error):
                 self._clean_up(lambda: self.tasks.withdraw(task_id))
             raise
-        self.trace(first, now)
+        self.trace(first, created_at or now)
         return task_id
 
     def start_once(
@@ -97,7 +107,7 @@ class TaskStarter:
             case KeyClaim() as claim:
                 if claim.expired not in (None, claim.task_id):
                     self._note_at(claim.expired, claim.task_id, now)
-                return self._start_claimed(compose, key, claim, prepare)
+                return self._start_claimed(compose, key, claim, prepare, now)
 
     def task_of(self, owner: str, key: str) -> str | None:
         """The id of the task of a key; None if the key is unused.
@@ -107,14 +117,16 @@ class TaskStarter:
         """
         return self.keys.task_of(owner, key)
 
-    def _start_claimed(self, compose: Composer, key: IdempotencyKey, claim: KeyClaim, prepare: Prepare) -> str:
+    def _start_claimed(
+        self, compose: Composer, key: IdempotencyKey, claim: KeyClaim, prepare: Prepare, now: datetime
+    ) -> str:
         is_new = False
         try:
             first = compose(claim.task_id, claim.created_at)
             record = None if first.envelope.is_stealth else prepare(first_record(first.envelope, key.owner))
             if record is not None:
                 is_new = True  # a failed write may have been done
-                is_new = self.tasks.create(record, claim.created_at)
+                is_new = self.tasks.create(record, now)
             if claim.expired == claim.task_id and record is not None and not is_new:
                 # The key has expired, and the task that it has started is kept: this is a repetition of that start.
                 self._clean_up(lambda: self.keys.mark_sent(key, claim))

@@ -8,7 +8,7 @@ from msgspec.structs import replace as changed
 from asya.function.aws import clients
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.lambdas import task_sweeps
-from asya.gateway.lambdas.wiring import build_lost_sweep
+from asya.gateway.lambdas.wiring import build_deadline_sweep, build_lost_sweep
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
@@ -28,6 +28,13 @@ def fresh(gateway: Gateway) -> None:
 
 
 def sweep(gateway: Gateway, days: float) -> None:
+    """The sweep of deadlines enters the open tasks into the list that this one reads."""
+    clock = Clock(at(days * DAY))
+    build_deadline_sweep(Services(settings_with(gateway.environ, gateway.mesh), clock)).sweep()
+    sweep_alone(gateway, days)
+
+
+def sweep_alone(gateway: Gateway, days: float) -> None:
     build_lost_sweep(Services(settings_with(gateway.environ, gateway.mesh), Clock(at(days * DAY)))).sweep()
 
 
@@ -103,5 +110,5 @@ def test_young_tasks_cost_two_calls(gateway: Gateway, monkeypatch: pytest.Monkey
 
     for action in ("query", "get_item", "put_item", "batch_get_item", "update_item"):
         count(action)
-    sweep(gateway, 3)
+    sweep_alone(gateway, 3)
     assert calls == ["get_item", "query"]

@@ -74,7 +74,7 @@ def start(world: World, count: int, status: str, **more: str) -> None:
 @pytest.mark.rule("13.list.cost")
 def test_failed_tasks_are_found_without_a_read_of_any_other() -> None:
     world = World()
-    world.marks.write(SweepMark(NOW))
+    world.marks.write(SweepMark(NOW, entered=NOW))
     for status in ("succeeded", "running", "canceled"):
         start(world, 40, status, deadline_at=format_time(at(3_000)))
     start(world, 5, "failed", actor="bill")
@@ -105,7 +105,7 @@ def test_overdue_tasks_are_listed_as_failed_however_far_the_sweep_is_behind(
     monkeypatch.setattr(lists, "MAX_DUE", most)
     world = World()
     if minutes is not None:
-        world.marks.write(SweepMark(at(60 - minutes * 60)))
+        world.marks.write(SweepMark(at(60 - minutes * 60), entered=NOW))
     start(world, 3, "running", deadline_at=format_time(at(59 if minutes is None else 60 - (minutes - 1) * 60)))
     start(world, 1, "paused", deadline_at=format_time(at(30)))
     failed = listed(world, TaskFilter(status="failed"), limit=2)
