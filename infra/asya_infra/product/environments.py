@@ -224,8 +224,9 @@ def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
             shutil.copyfile(FILES / name, folder / name)
         tell("Installing the command of the CDK with npm")
         options = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier")
+        command = [str(folder / "bin" / "npm"), "ci", *options]
         with metered(folder / "node_modules", Meter("the command of the CDK", _COMMAND_MEGABYTES, tell)):
-            _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
+            _run(source.part, command, folder, tell=tell)
     (folder / _DONE).touch()
     _note_use(folder)
 
