@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.readwriter import DataFrameWriterV2
 
 from asya_spark.context import Context, active_context
-from asya_spark.tables import AppendError, append_once
+from asya_spark.tables import TableError, append_once
 from asya_spark.tables.iceberg import IcebergTable
 
 KILLS = 200 if os.environ.get("ASYA_FULL_SIZE") else 40
@@ -220,7 +220,7 @@ def test_10_an_append_of_no_rows_is_one(spark, table):
 @pytest.mark.rule("10.append-once.iceberg")
 def test_10_a_table_that_stages_nothing_is_refused_and_unchanged(spark, table):
     spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('write.wap.enabled')")
-    with pytest.raises(AppendError, match=rf"ALTER TABLE {table} SET TBLPROPERTIES \('write.wap.enabled' = 'true'\)"):
+    with pytest.raises(TableError, match=rf"ALTER TABLE {table} SET TBLPROPERTIES \('write.wap.enabled' = 'true'\)"):
         append(spark, table)
     assert contents(spark, table) == []
 

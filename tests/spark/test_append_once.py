@@ -9,7 +9,7 @@ import pytest
 
 from asya_spark.context import Context, active_context
 from asya_spark.files import HadoopFiles
-from asya_spark.tables import AppendError, append_once
+from asya_spark.tables import TableError, append_once
 from asya_spark.tables.commits import LocalCommits
 from tests.spark.job_run import Run
 
@@ -112,7 +112,7 @@ def test_10_a_staged_file_that_is_not_found_fails_the_call_and_loses_nothing(spa
     with monkeypatch.context() as patch:
         patch.setattr(HadoopFiles, "tree", lambda *arguments, tree=HadoopFiles.tree: tree(*arguments)[1:])
         with pytest.raises(
-            AppendError, match=r"has written 10 rows .* the files in .* \(1\) have \d\. Nothing is appended"
+            TableError, match=r"has written 10 rows .* the files in .* \(1\) have \d\. Nothing is appended"
         ):
             append(spark, table, hop(), 10)
     assert list(Path(table.removeprefix("file://")).glob("_asya/staging/*/*/*.parquet"))
@@ -130,7 +130,7 @@ def test_10_a_frame_without_rows_is_appended(spark, table):
 
 @pytest.mark.rule("10.append-once")
 def test_10_a_dataframe_job_is_told_why_it_cannot(spark, table):
-    with pytest.raises(AppendError, match="for jobs with one payload"):
+    with pytest.raises(TableError, match="for jobs with one payload"):
         append(spark, table, hop(is_run=True), 1)
 
 
@@ -141,7 +141,7 @@ def test_10_a_table_elsewhere_is_refused(spark):
 
 def test_10_rows_that_somebody_removed_while_they_were_staged_are_named(spark, table, monkeypatch):
     monkeypatch.setattr(HadoopFiles, "rename", lambda *_: False)
-    with pytest.raises(AppendError, match=r"is committed to .* and is gone"):
+    with pytest.raises(TableError, match=r"is committed to .* and is gone"):
         append(spark, table, hop(), 1)
 
 

@@ -5,6 +5,6 @@ runs.
 """
 
 from asya_spark.tables.append import append_once
-from asya_spark.tables.errors import AppendError
+from asya_spark.tables.errors import TableError
 
-__all__ = ["AppendError", "append_once"]
+__all__ = ["TableError", "append_once"]

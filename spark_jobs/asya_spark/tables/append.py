@@ -25,7 +25,7 @@ from asya_spark import data
 from asya_spark.context import context
 from asya_spark.files import HadoopFiles, is_hidden
 from asya_spark.tables.commits import commits_for, tell_earlier
-from asya_spark.tables.errors import AppendError
+from asya_spark.tables.errors import TableError
 from asya_spark.tables.iceberg import append_to_table, find_table
 
 _FOLDER = "_asya"
@@ -49,7 +49,7 @@ def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (
         name: tells this call apart from others of the hop, in place of their order.
 
     Raises:
-        AppendError: in a DataFrame job, whose call has many envelopes; what was staged is gone, or has other rows than Spark
+        TableError: in a DataFrame job, whose call has many envelopes; what was staged is gone, or has other rows than Spark
             has written; or the Iceberg table does not have `write.wap.enabled`.
         ValueError: `partition_by` for an Iceberg table, or with a column that no reader would find.
         RuntimeError: outside a job.
@@ -74,7 +74,7 @@ def _key(folder: str, name: str) -> str:
     """Identifies a call by the hop and never by the attempt: 32 hex digits."""
     current = context()
     if current.is_run:
-        raise AppendError(
+        raise TableError(
             f"append_once({folder!r}) is for jobs with one payload. A DataFrame job has many envelopes in a call, and other ones "
             "in a repetition; write their rows in a way that a second write does no harm"
         )
@@ -131,7 +131,7 @@ class _Append:
         tell_earlier(self._folder)
         chosen = self._commits.read(self._commit_uri)
         if chosen is None:
-            raise AppendError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")
+            raise TableError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")
         return chosen
 
     def _stage(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> _Commit:
@@ -142,7 +142,7 @@ class _Append:
         staged = tuple(name for name in self._files.tree(staging) if name.endswith(".parquet"))
         rows, found = written.get["rows"], sum(self._files.parquet_rows(f"{staging}/{name}") for name in staged)
         if rows != found:
-            raise AppendError(
+            raise TableError(
                 f"Spark has written {rows} rows for {self._folder}, and the files in {staging} ({len(staged)}) have {found}. "
                 "Nothing is appended; the files stay there"
             )
@@ -156,7 +156,7 @@ class _Append:
             if self._files.exists(target) or self._files.rename(f"{commit.staging}/{name}", target):
                 continue
             if not self._files.exists(target):
-                raise AppendError(
+                raise TableError(
                     f"{commit.staging}/{name} is committed to {self._folder} and is gone, so its rows are lost: nobody may remove "
                     f"{_FOLDER}/staging while jobs run. Remove {self._commit_uri} to append these rows anew"
                 )

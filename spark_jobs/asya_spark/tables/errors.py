@@ -1,5 +1,5 @@
-"""The error of an append."""
+"""The error of a write to a table."""
 
 
-class AppendError(RuntimeError):
-    """Rows cannot be appended once; the message names the table and the cause."""
+class TableError(RuntimeError):
+    """Rows cannot be written once, or would break the table; the message names the table and the cause."""

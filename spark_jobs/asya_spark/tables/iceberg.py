@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from asya_spark.tables.commits import tell_earlier
-from asya_spark.tables.errors import AppendError
+from asya_spark.tables.errors import TableError
 
 CATALOG = "iceberg"
 """The name of the catalog that `tables: iceberg` in the mesh file gives."""
@@ -48,7 +48,7 @@ class StagingTable(Protocol):
         """The snapshots with a key, in the order of their commits."""
 
     def check_staging(self) -> None:
-        """Raises `AppendError` unless rows with a key are staged."""
+        """Raises `TableError` unless rows with a key are staged."""
 
     def stage(self, frame: DataFrame, key: str) -> None:
         """Adds a snapshot with the rows that no reader sees."""
@@ -61,7 +61,7 @@ def append_to_table(frame: DataFrame, table: StagingTable, key: str) -> None:
     """Appends the rows of a frame, or those of an earlier attempt at the same call.
 
     Raises:
-        AppendError: the table stages no rows, or a staged snapshot is gone.
+        TableError: the table stages no rows, or a staged snapshot is gone.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -88,7 +88,7 @@ def _append(frame: DataFrame, table: StagingTable, key: str, *, is_first: bool) 
     if _is_published(snapshots):
         return
     if not snapshots:
-        raise AppendError(
+        raise TableError(
             f"the rows for {table.name} were staged and are gone: an expiry of snapshots removed them, or {_STAGING} was "
             "changed meanwhile. The expiry must keep snapshots longer than messages live"
         )
@@ -106,7 +106,7 @@ def find_table(spark: SparkSession, name: str) -> "IcebergTable | None":
     `catalog.database.table` is a table if the session has the catalog.
 
     Raises:
-        AppendError: the name begins with `iceberg.`, and the session has no such catalog.
+        TableError: the name begins with `iceberg.`, and the session has no such catalog.
     """
     if not _NAME.fullmatch(name):
         return None
@@ -114,7 +114,7 @@ def find_table(spark: SparkSession, name: str) -> "IcebergTable | None":
     if spark.conf.get(f"spark.sql.catalog.{catalog}", None) is not None:
         return IcebergTable(spark, name)
     if catalog == CATALOG:
-        raise AppendError(
+        raise TableError(
             f"{name} is a table of the catalog {CATALOG!r}, which this job does not have: set spark: {{catalog: glue, "
             "tables: iceberg} in the mesh file"
         )
@@ -142,10 +142,10 @@ class IcebergTable:
         return [Snapshot(row.snapshot_id, row.is_published) for row in rows]
 
     def check_staging(self) -> None:
-        """Raises `AppendError` unless the table stages writes; without the property they would be published at once."""
+        """Raises `TableError` unless the table stages writes; without the property they would be published at once."""
         properties = {row.key: row.value for row in self._spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
         if properties.get(_STAGING) != "true":
-            raise AppendError(
+            raise TableError(
                 f"{self.name} stages no writes, so rows cannot be appended once; run "
                 f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_STAGING}' = 'true')"
             )

@@ -80,7 +80,7 @@ def test_each_reason_has_a_row() -> None:
 @pytest.mark.slow
 def test_each_type_of_error_has_a_row() -> None:
     types = {*made_types(), *raised_types()}
-    assert {"processing_error", "SparkJobFailed", "AppendError"} <= types
+    assert {"processing_error", "SparkJobFailed", "TableError"} <= types
     assert sorted(types - set(rows("Types of errors"))) == []
 
 

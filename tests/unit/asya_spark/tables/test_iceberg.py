@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from asya_spark.tables import iceberg
-from asya_spark.tables.errors import AppendError
+from asya_spark.tables.errors import TableError
 from asya_spark.tables.iceberg import Snapshot, append_to_table, find_table
 
 
@@ -50,7 +50,7 @@ class Table:
     def check_staging(self) -> None:
         self.steps.append("check")
         if not self.stages:
-            raise AppendError("stages no writes")
+            raise TableError("stages no writes")
 
     def stage(self, frame: Any, key: str) -> None:
         self.steps.append("stage")
@@ -171,7 +171,7 @@ def test_10_a_commit_without_an_answer_counts_if_the_table_has_it(
 
 def test_10_a_table_that_stages_nothing_gets_no_rows(table: Table) -> None:
     table.stages = False
-    with pytest.raises(AppendError, match="stages no writes"):
+    with pytest.raises(TableError, match="stages no writes"):
         append(table)
     assert "stage" not in table.steps
 
@@ -180,7 +180,7 @@ def test_10_rows_that_are_gone_after_they_were_staged_are_an_error(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "find", lambda _key: [])
-    with pytest.raises(AppendError, match="were staged and are gone"):
+    with pytest.raises(TableError, match="were staged and are gone"):
         append(table)
 
 
@@ -245,6 +245,6 @@ def test_10_a_name_in_a_catalog_of_the_session_is_a_table(name: str, is_table: b
 
 def test_10_without_iceberg_its_tables_are_no_folders() -> None:
     with pytest.raises(
-        AppendError, match=r"does not have: set spark: \{catalog: glue, tables: iceberg\} in the mesh file"
+        TableError, match=r"does not have: set spark: \{catalog: glue, tables: iceberg\} in the mesh file"
     ):
         find_table(cast("Any", Session()), "iceberg.sales.orders")
