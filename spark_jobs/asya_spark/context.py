@@ -19,6 +19,7 @@ class Context:
         deadline_at: RFC 3339, if there is a deadline.
         is_run: whether this is the context of a DataFrame of envelopes.
         scratch: a reference prefix for temporary data of this envelope in this attempt; ends with `/`.
+        run: the id of the run.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Context:
     scratch: str
     generation: int = 0
     is_run: bool = False
+    run: str = ""
     _publish: Callable[[Mapping[str, Any]], None] | None = field(default=None, repr=False, compare=False)
     _ordinals: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
 

@@ -133,6 +133,7 @@ class _Calls:
             deadline_at=None,
             scratch=attempt.scratch,
             is_run=True,
+            run=manifest.run_id,
             _publish=lambda message: attempt.partials.add(None, message),
         )
 

@@ -102,13 +102,30 @@ class HadoopFiles:
         names = [str(status.getPath().getName()) for status in statuses if status.isFile()]
         return sorted(name for name in names if not is_hidden(name))
 
+    def folders(self, folder: str) -> list[str]:
+        """The sorted names of the folders in a folder, hidden ones too; empty without it."""
+        path, system = self._resolve(folder)
+        try:
+            statuses = system.listStatus(path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return []
+            raise
+        return sorted(str(status.getPath().getName()) for status in statuses if status.isDirectory())
+
     def tree(self, folder: str) -> list[str]:
-        """The sorted names of all files below a folder, relative to it, without those with a hidden part."""
+        """The sorted names of all files below a folder, relative to it, without those with a hidden part; empty without it."""
         path, system = self._resolve(folder)
         base = f"{system.makeQualified(path)}/"
-        names, found = [], system.listFiles(path, True)
-        while found.hasNext():
-            names.append(str(found.next().getPath().toString()).removeprefix(base))
+        names = []
+        try:
+            found = system.listFiles(path, True)
+            while found.hasNext():
+                names.append(str(found.next().getPath().toString()).removeprefix(base))
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return []
+            raise
         return sorted(name for name in names if not any(map(is_hidden, name.split("/"))))
 
     def parquet_rows(self, uri: str) -> int:

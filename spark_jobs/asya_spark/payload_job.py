@@ -154,6 +154,7 @@ class _PayloadRun:
             deadline_at=member.deadline_at,
             scratch=f"{attempt.scratch}{member.index}/",
             generation=member.generation,
+            run=attempt.manifest.run_id,
             _publish=publish,
         )
 

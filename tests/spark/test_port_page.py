@@ -70,6 +70,9 @@ def test_the_functions_of_the_page_do_what_it_says(spark, folder, data_folder):
     saved = Run(spark, folder / "2", [payload], job="wordcount.save_words")
     for attempt in ("3", "4"):
         appended = Run(spark, folder / attempt, [payload], job="wordcount.append_words")
+        replaced = Run(
+            spark, folder / f"{attempt}-day", [{**payload, "day": "2026-01-01"}], job="wordcount.replace_words"
+        )
     each = Run(
         spark,
         folder / "5",
@@ -82,6 +85,7 @@ def test_the_functions_of_the_page_do_what_it_says(spark, folder, data_folder):
     assert counted.payloads(0) == [{**payload, "words": COUNTS}]
     assert saved.payloads(0) == [{**payload, "words": "words/moby"}]
     assert appended.payloads(0) == [payload]
+    assert replaced.payloads(0) == [{**payload, "day": "2026-01-01", "words": len(COUNTS)}]
     assert (each.payloads(0), each.payloads(1)) == ([{"words": 2}], [{"words": 1}])
     for table in ("words/moby", "tables/words"):
         rows = spark.read.parquet(f"file://{data_folder}/{table}").collect()

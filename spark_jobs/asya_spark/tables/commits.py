@@ -19,6 +19,9 @@ class Commits(Protocol):
     def create(self, uri: str, content: bytes) -> bool:
         """Writes a whole file unless it exists; returns whether it did."""
 
+    def names(self, folder: str, beginning: str = "") -> list[str]:
+        """The names of the files in a folder that begin so, in order; empty if there is no such folder."""
+
 
 def commits_for(uri: str) -> Commits:
     """The commits below a folder on `s3://`, or on `file://` in a test.
@@ -33,16 +36,13 @@ def commits_for(uri: str) -> Commits:
         case "file":
             return LocalCommits()
         case scheme:
-            raise ValueError(
-                f"append_once needs a table on s3://, or on file:// in a test; got {uri!r} ({scheme or 'no scheme'})"
-            )
+            raise ValueError(f"a table needs s3://, or file:// in a test; got {uri!r} ({scheme or 'no scheme'})")
 
 
 def tell_earlier(table: str) -> None:
-    """Tell the log that the rows of an earlier attempt at a call count, and not those of this one."""
+    """Tells the log that the rows of an earlier attempt at a call count, and not those of this one."""
     print(
-        f"asya_spark: append_once: an earlier attempt at this call has committed its rows to {table}; those of this attempt "
-        "are not appended",
+        f"asya_spark: {table}: an earlier attempt at this call has committed its rows; those of this attempt are not written",
         flush=True,
     )
 
@@ -83,6 +83,14 @@ class S3Commits:
                 return True
         return False
 
+    def names(self, folder: str, beginning: str = "") -> list[str]:
+        """The names of the files in a folder that begin so, in order; empty if there is no such folder."""
+        bucket, prefix = _address(f"{folder}/")
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket, Prefix=f"{prefix}{beginning}", Delimiter="/"
+        )
+        return sorted(item["Key"].removeprefix(prefix) for page in pages for item in page.get("Contents", ()))
+
 
 class LocalCommits:
     """Commits in a folder of this machine."""
@@ -108,6 +116,14 @@ class LocalCommits:
             with contextlib.suppress(FileNotFoundError):
                 draft.unlink()
         return True
+
+    def names(self, folder: str, beginning: str = "") -> list[str]:
+        """The names of the files in a folder that begin so, in order; empty if there is no such folder."""
+        try:
+            names = os.listdir(_path(folder))
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in names if name.startswith(beginning) and not name.startswith("."))
 
 
 def _address(uri: str) -> tuple[str, str]:

@@ -84,7 +84,7 @@ def test_jobs_import_data_and_context() -> None:
     ]
     assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == field_names
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
-    assert sorted(asya_spark.tables.__all__) == ["TableError", "append_once"]
+    assert sorted(asya_spark.tables.__all__) == ["TableError", "append_once", "read", "replace_once"]
     frame_and_table = positional("frame", "table")
     options = [("partition_by", "KEYWORD_ONLY", ()), ("name", "KEYWORD_ONLY", "")]
     assert parameters(asya_spark.tables.append_once) == [*frame_and_table, *options]

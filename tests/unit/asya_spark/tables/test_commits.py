@@ -80,5 +80,5 @@ def test_what_s3_refuses_for_another_reason_is_raised() -> None:
 
 def test_the_scheme_chooses(tmp_path: Path) -> None:
     assert isinstance(commits_for(f"file://{tmp_path}"), LocalCommits)
-    with pytest.raises(ValueError, match="needs a table on s3://"):
+    with pytest.raises(ValueError, match="a table needs s3://"):
         commits_for("tables/clean")
