@@ -81,6 +81,7 @@ def test_jobs_import_data_and_context() -> None:
         "scratch",
         "generation",
         "is_run",
+        "run",
     ]
     assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == field_names
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
