@@ -63,6 +63,10 @@ def test_handlers_import_data_and_fan_out() -> None:
     assert data.VARIABLE == "ASYA_DATA_URI"
 
 
+def keywords(defaults: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    return [(name, "KEYWORD_ONLY", default) for name, default in defaults.items()]
+
+
 def test_jobs_import_data_and_context() -> None:
     assert sorted(asya_spark.__all__) == ["Context", "context", "data"]
     assert parameters(asya_spark.context) == []
@@ -87,8 +91,11 @@ def test_jobs_import_data_and_context() -> None:
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
     assert sorted(asya_spark.tables.__all__) == ["TableError", "append_once", "read", "replace_once"]
     frame_and_table = positional("frame", "table")
-    options = [("partition_by", "KEYWORD_ONLY", ()), ("name", "KEYWORD_ONLY", "")]
-    assert parameters(asya_spark.tables.append_once) == [*frame_and_table, *options]
+    options = {"partition_by": (), "evolve": None, "name": ""}
+    assert parameters(asya_spark.tables.append_once) == [*frame_and_table, *keywords(options)]
+    options = {"where": None, "partition_by": (), "layout": "plain", "evolve": None, "name": ""}
+    assert parameters(asya_spark.tables.replace_once) == [*frame_and_table, *keywords(options)]
+    assert parameters(asya_spark.tables.read) == positional("spark", "table")
 
 
 @pytest.mark.parametrize(
