@@ -24,13 +24,14 @@ def actors(
     """Show the actors of the mesh in numbers: what waits, what fails, queues that nobody reads, open circuits, job runs.
 
     Counts of SQS are approximate. Rates are those of the last 5 minutes, of CloudWatch; a mesh on this machine has none. The
-    command is for operators.
+    command is for operators. Lines with a severity say what would raise an alarm, also in a mesh that tells nobody.
     """
     from rich.table import Table
     from rich.text import Text
 
     from asya.client.operations import Operations
     from asya_cli.output.console import table_console
+    from asya_cli.would_alarm import show_raised
 
     numbers = Operations(selected.client()).numbers()
     if as_json:
@@ -57,6 +58,7 @@ def actors(
     for actor in numbers.actors:
         for line in explanations(actor):
             console.print(Text(one_line(f"{actor.name}: {line}")), soft_wrap=True)
+    show_raised(console, numbers.actors)
 
 
 def states(actor: ActorNumbers) -> Iterator[str]:

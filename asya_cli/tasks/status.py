@@ -43,6 +43,7 @@ def status(
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
     from asya_cli.tasks.report import show_restart, show_resume, show_set, show_task_report, show_timeline, show_unread
+    from asya_cli.would_alarm import show_raised
 
     mesh = selected.client()
     if follow:
@@ -69,7 +70,9 @@ def status(
         if waits_for is not None and waits_for.missing:
             show_set(console, waits_for)
         if task is not None:
-            show_unread(console, where_it_waits(operations, task, lacks_slices=bool(waits_for and waits_for.missing)))
+            queues = where_it_waits(operations, task, lacks_slices=bool(waits_for and waits_for.missing))
+            show_unread(console, queues)
+            show_raised(console, queues, indent="  ")
         if task is not None and task.canceled is not None:
             show_restart(console, restart_command(operations, task, selected.as_typed()))
         if task is not None and task.pause is not None:
@@ -89,7 +92,7 @@ def restart_command(operations: Operations, task: TaskView, options: str) -> str
 
 
 def where_it_waits(operations: Operations, task: TaskView, *, lacks_slices: bool) -> list[ActorNumbers]:
-    """Return the actors on whose queues a task, its children or its slices may wait and which no function reads.
+    """Return the actors on whose queues a task, its children or its slices may wait.
 
     Callers who are no operators get none.
 
