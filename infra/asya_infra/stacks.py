@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya import registry
+from asya.manifest import Queues, Schedule
 from asya.protocol import names
 from asya_infra.constructs.actors import ActorQueue, heavy_actor, light_actor, refuse_without_tls, system_actor
 from asya_infra.constructs.crew import (
@@ -30,12 +31,10 @@ from asya_infra.constructs.gateway.gateway import (
     report_queues,
     role_listing,
 )
-from asya_infra.constructs.mesh_function import MeshFunction, add_crew_logs, mesh_layer
-from asya_infra.constructs.observability.actor_page import actor_page
+from asya_infra.constructs.mesh_function import MeshFunction, add_crew_logs, add_sweep, declared, mesh_layer
 from asya_infra.constructs.observability.alarms import Alarm, add_alarm, alarm_actions
+from asya_infra.constructs.observability.dashboards import actor_page, overview
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
-from asya_infra.constructs.observability.overview import overview
-from asya_infra.constructs.own_functions import own_functions
 from asya_infra.constructs.roles import ListedRoles
 from asya_infra.constructs.spark import Spark, application, rule_arns
 from asya_infra.constructs.storage import MeshStorage, Table
@@ -326,3 +325,15 @@ def _actors_by_shard(mesh: Mesh) -> dict[int, list[str]]:
         if not names.is_reserved(name):
             shards[shard_of(name, mesh.file.shards)].append(name)
     return shards
+
+
+def own_functions(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add the functions, each with its queue or its schedule."""
+    for each in registry.own_functions(mesh.table):
+        code, environment = mesh.code_of(each), {"ASYA_GATEWAY_URL": gateway.url}
+        if isinstance(each.called_by, Schedule):
+            sweep = Construct(scope, f"Sweep-{each.name}")
+            add_sweep(sweep, mesh, layer, declared(mesh, each.name, code=code, environment=environment))
+        elif isinstance(each.called_by, Queues):
+            settings = declared(mesh, each.name, code=code, environment=environment)
+            MeshFunction(scope, mesh, layer, settings).add_declared_event_sources()

@@ -15,9 +15,8 @@ from rich.console import Console
 
 from asya.protocol.ids import child_id
 from asya.protocol.tracing import hop_context
-from asya_cli.demo.pipeline import Outcome, Pipeline, with_approval
 from asya_cli.demo.report import Stopwatch, summary
-from asya_cli.demo.run import EVENT
+from asya_cli.demo.run import EVENT, Outcome, Pipeline, with_approval
 from asya_cli.errors import CommandError
 from asya_cli.sending.send import parse_envelope
 from asya_local.cloud import down

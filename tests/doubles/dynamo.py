@@ -8,7 +8,7 @@ import boto3
 from moto import mock_aws
 
 from asya import registry
-from asya_local.dev.tables import table_request
+from asya_local.dev.resources import table_request
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from asya import registry
-from asya_infra.constructs.observability.actor_page import actor_page
-from asya_infra.constructs.observability.overview import overview
+from asya_infra.constructs.observability.dashboards import actor_page, overview
 from asya_infra.constructs.observability.series import PLACEHOLDER
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh

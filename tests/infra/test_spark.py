@@ -10,7 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from asya_infra.constructs.spark import application
-from asya_infra.deployment.queue_changes import no_longer_heavy
+from asya_infra.deployment.removed_queues import no_longer_heavy
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import read_section
 

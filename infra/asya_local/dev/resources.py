@@ -26,13 +26,48 @@ from asya_infra.permissions.job_runs import run_access, run_files
 from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 from asya_local.account import ACCOUNT_ID, REGION, AccessKey, OperatorScope, aws_client, make_operator, operator_name
 from asya_local.dev.deployment import CODE_BUCKET
-from asya_local.dev.tables import table_request
 from asya_local.triggers import Clients, ExistingSources, connect, create_existing
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from asya.stores import Table
     from asya_local.dev.deployment import Deployment
+
+
+def table_request(table: Table, name: str) -> dict[str, Any]:
+    """Return the parameters of CreateTable for a table.
+
+    Args:
+        table: The table.
+        name: Its name in AWS.
+    """
+    attributes = {"pk", "sk", *(key for index in table.indexes for key in (index.partition, index.sort))}
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    request: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "StreamSpecification": stream if table.streams_changes else {"StreamEnabled": False},
+        "KeySchema": _schema("pk", "sk"),
+        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in sorted(attributes)],
+    }
+    if table.indexes:
+        request["GlobalSecondaryIndexes"] = [
+            {
+                "IndexName": index.name,
+                "KeySchema": _schema(index.partition, index.sort),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.included)}
+                if index.included
+                else {"ProjectionType": "KEYS_ONLY"},
+            }
+            for index in table.indexes
+        ]
+    return request
+
+
+def _schema(partition: str, sort: str) -> list[dict[str, str]]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+
 
 _TRUST = {
     "Version": "2012-10-17",

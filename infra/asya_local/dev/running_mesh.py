@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +31,6 @@ from asya_local.dev.functions import Tell, ToldLines, sweep_all
 from asya_local.dev.gateway import Gateway, build_functions
 from asya_local.dev.handlers import Handlers, WorkerDiedError, described
 from asya_local.dev.jobs import JobOutput, upload_jobs
-from asya_local.dev.own_code import OwnCode
 from asya_local.dev.worker_process import LiveCode, WorkerProcess, start_worker
 from asya_local.emr.local_spark import unheeded_notes
 from asya_local.errors import LocalCloudError
@@ -39,10 +41,57 @@ from asya_local.state_folder import LocalConnection
 from asya_local.tools import machine_memory_mb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
     from asya_infra.mesh_file import LoadedMesh
     from asya_local.dev.resources import Operator
     from asya_local.dev.startup import Emulator
     from asya_local.state_folder import StateFolder
+
+
+class OwnCode:
+    """The packages of these capabilities in this process.
+
+    A change of the mesh imports them again. Their required packages are those of this process.
+
+    Args:
+        folder: The folder of the code, which comes after all other packages.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        self._tops: set[str] = set()
+
+    def renew(self, entry_points: Sequence[str]) -> None:
+        """Import these entry points as they are now.
+
+        Raises:
+            LocalCloudError: One cannot be imported; those from before stay.
+        """
+        self._tops |= {name.partition(".")[0] for name in entry_points}
+        before = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in self._tops}
+        if entry_points and self._folder not in sys.path:
+            sys.path.append(self._folder)
+        importlib.invalidate_caches()
+        try:
+            for name in entry_points:
+                # `pkgutil.resolve_name` would hide why a module cannot be imported.
+                importlib.import_module(name.rpartition(".")[0])
+        except (Exception, SystemExit) as error:
+            sys.modules.update(before)
+            text = "".join(traceback.format_exception(error.with_traceback(_own(error, self._folder))))
+            raise LocalCloudError(f"a capability of the mesh cannot be loaded:\n{text.rstrip()}") from error
+
+
+def _own(error: BaseException, folder: str) -> TracebackType | None:
+    """Return the part of a traceback that begins in the folder; all of it if none does."""
+    found = error.__traceback__
+    while found is not None and not found.tb_frame.f_code.co_filename.startswith(folder):
+        found = found.tb_next
+    return found or error.__traceback__
+
 
 _SWEEP_SECONDS = 10.0
 """Between two runs of the scheduled functions, which report dead letters among others. On AWS some run each minute only."""

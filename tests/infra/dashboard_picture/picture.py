@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from asya_infra.constructs.observability.overview import overview
+from asya_infra.constructs.observability.dashboards import overview
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options

@@ -11,9 +11,9 @@ from asya.function.aws import clients
 from asya.function.aws.settings import SparkSettings
 from asya.heavy.lambdas import result_routing
 from asya.protocol import names
+from asya.testing.job_runs import JobClient
 from asya.testing.permissions import Guarded, Permissions, of_job_runs
 from asya.testing.services.clients import Bucket
-from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_service import APPLICATION, JobFaults, JobRun, JobService
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Queues

@@ -5,8 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from asya.protocol.pause import PauseField, TaskPause
-from asya_cli.demo.pipeline import answers, full_route, with_approval
-from asya_cli.demo.run import EVENT, MESH_FILE, actor_kinds
+from asya_cli.demo.run import EVENT, MESH_FILE, actor_kinds, answers, full_route, with_approval
 from asya_cli.sending.send import parse_envelope
 
 

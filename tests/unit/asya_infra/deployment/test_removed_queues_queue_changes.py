@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asya_infra.deployment.queue_changes import RemovedQueue, added_queues, removed_queues, stack_policy
+from asya_infra.deployment.removed_queues import RemovedQueue, added_queues, removed_queues, stack_policy
 
 
 def template(*actors: str) -> dict[str, Any]:

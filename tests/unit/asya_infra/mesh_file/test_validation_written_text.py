@@ -14,8 +14,7 @@ from jsonschema_rs import validator_for
 from asya.protocol.exact_json import encode_json
 from asya_infra.mesh_file.schema import schema_text
 from asya_infra.mesh_file.source import Location, places, read_source
-from asya_infra.mesh_file.validation import value_at
-from asya_infra.mesh_file.written_text import WrittenText
+from asya_infra.mesh_file.validation import WrittenText, value_at
 from tests.unit.asya_infra.mesh_file.loading import load, mesh_problems, problems_of
 
 pytestmark = pytest.mark.usefixtures("folder")
