@@ -35,7 +35,10 @@ Requests = Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
 """What a service asks IAM for a call, by the name of the method and its arguments."""
 
 OBSERVERS: list[Callable[[Place, str, Request], None]] = []
-"""Called with each call that the role of a function allows: tests note which needs are made use of."""
+"""Called with each call that the role of a function allows, once for equal ones: tests note which needs are made use of."""
+
+_REMEMBERED = 20_000
+"""How many allowed calls a mesh remembers: sweeps make the same ones each minute."""
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Permissions:
     table: MeshTable
     refused: list[str] = field(default_factory=list)
     _statements: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
+    _allowed: set[tuple[Any, ...]] = field(default_factory=set)
 
     @cached_property
     def addresses(self) -> Addresses:
@@ -74,6 +78,9 @@ class Permissions:
         """
         statements = self._of(function)
         for request in requests if statements else ():
+            call = (function, request.action, request.resource, *request.context.items())
+            if call in self._allowed:
+                continue
             if not is_allowed(statements.get(request.action, ()), request):
                 self.refused.append(f"{function} {request.action} {request.resource}")
                 answer: Any = {
@@ -85,6 +92,9 @@ class Permissions:
                     "ResponseMetadata": {"HTTPStatusCode": 403},
                 }
                 raise ClientError(answer, request.action.partition(":")[2])
+            if len(self._allowed) >= _REMEMBERED:
+                self._allowed.clear()
+            self._allowed.add(call)
             for observer in OBSERVERS:
                 observer(self.place, function, request)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -39,14 +39,22 @@ class EventLog:
 
     noted: deque[Noted] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
     _count: int = 0
+    _hashed: int = 0
     _digest: Any = field(default_factory=sha256)
 
     def note(self, seconds: float, source: str, text: str) -> None:
         """Add a line."""
-        line = Noted(seconds, source, text)
-        self.noted.append(line)
+        if self._count - self._hashed == MAX_LINES:
+            self._hash()  # before the oldest line goes
+        self.noted.append(Noted(seconds, source, text))
         self._count += 1
-        self._digest.update(str(line).encode("utf-8", "backslashreplace"))
+
+    def _hash(self) -> None:
+        """Hash the lines that are not hashed yet. Few ask for the digest, and texts take longer than the lines themselves."""
+        new = self._count - self._hashed
+        for line in islice(self.noted, len(self.noted) - new, None):
+            self._digest.update(str(line).encode("utf-8", "backslashreplace"))
+        self._hashed = self._count
 
     @property
     def lines(self) -> list[str]:
@@ -65,6 +73,7 @@ class EventLog:
     @property
     def digest(self) -> str:
         """A hash of all lines; equal histories have equal digests."""
+        self._hash()
         return str(self._digest.hexdigest())
 
 

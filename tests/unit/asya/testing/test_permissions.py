@@ -11,6 +11,7 @@ from asya.needs import Need
 from asya.protocol.mesh_table import Actor, MeshTable, SparkJob
 from asya.protocol.pause import Pause
 from asya.protocol.table_keys import TOKENS_KEY
+from asya.testing import permissions
 from asya.testing.permissions import (
     Guarded,
     Permissions,
@@ -169,3 +170,17 @@ def test_a_call_without_its_need_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert permissions.refused == [
         "x-fan-in-sweep dynamodb:Query arn:aws:dynamodb:eu-west-1:123456789012:table/asya-shop-fan-in/index/open"
     ]
+
+
+def test_an_observer_hears_of_equal_calls_once_and_a_refusal_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        permissions, "OBSERVERS", [lambda _, function, request: heard.append((function, request.resource))]
+    )
+    sqs = client(of_queues)
+    for _ in range(2):
+        sqs.send_message(QueueUrl=f"{QUEUES}ship", MessageBody="{}")
+        with pytest.raises(ClientError, match="AccessDenied"):
+            sqs.send_message(QueueUrl=f"{QUEUES}audit", MessageBody="{}")
+    assert [(function, resource.rpartition(":")[2]) for function, resource in heard] == [("bill", "asya-shop-ship")]
+    assert len(sqs.permissions.refused) == 2
