@@ -58,6 +58,7 @@ def test_writing_again_replaces(store):
     assert data.read("a") == b"short"
 
 
+@pytest.mark.slow
 def test_open_streams(store):
     data.write("lines", b"one\ntwo\n" * 100_000)
     with data.open("lines") as body:
@@ -177,6 +178,7 @@ def told_of(store, key, size, *, is_notified):
     return read_service_message(arrival, mesh, Buckets(base, "s3://other/results/"))
 
 
+@pytest.mark.slow
 def test_the_content_type_is_kept(monkeypatch):
     monkeypatch.setenv("ASYA_DATA_URI", "s3://meshdata/data/")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")

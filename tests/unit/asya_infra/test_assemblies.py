@@ -184,6 +184,7 @@ def test_an_option_is_another_assembly(shop: Shop, key: str) -> None:
     assert len({shop.key(), shop.key(**{key: "1"}), shop.key(**{key: "2"})}) == 3
 
 
+@pytest.mark.slow
 def test_another_interpreter_is_another_assembly(shop: Shop, tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("1")
@@ -224,6 +225,7 @@ NAMES = st.sampled_from(["handlers/a.py", "handlers/b.py", "handlers/c/a.py", "j
 CONTENTS = st.sampled_from([None, "", "1", "12", "2"])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.dictionaries(NAMES, CONTENTS, max_size=5), min_size=2, max_size=4))
 def test_two_states_have_one_key_if_and_only_if_they_are_the_same(states: list[dict[str, str | None]]) -> None:

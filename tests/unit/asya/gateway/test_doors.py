@@ -174,6 +174,7 @@ def may_call(pattern: str, method: str, path: str) -> bool:
     return is_allowed([statement], IamRequest("execute-api:Invoke", arn(method, path)))
 
 
+@pytest.mark.slow
 @pytest.mark.rule("13.doors.paths")
 @given(request=hostile_paths())
 @example(request=("GET", "/api/v1/mesh/t-1%2fchildren"))
@@ -335,6 +336,7 @@ def _are_alike(one: ApiCall, other: ApiCall) -> bool:
     return one.method == other.method and overlap and one.variables == other.variables
 
 
+@pytest.mark.slow
 @pytest.mark.rule("13.doors")
 @given(calls=made_up_tables(), parts=st.lists(st.sampled_from(("a", "b", "c")), min_size=1, max_size=4))
 @examples(300, 20_000)

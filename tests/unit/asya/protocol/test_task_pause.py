@@ -237,6 +237,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STEPS, max_size=25))
 def test_in_any_order_of_reports_only_a_resume_ends_a_pause(steps: list[tuple[str, int]]) -> None:
     ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}

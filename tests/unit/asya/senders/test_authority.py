@@ -129,6 +129,7 @@ def test_an_actor_runs_only_if_a_chain_of_edges_leads_to_it(
             assert chain_leads_to(mesh, sender, first, taken[:end]), (sender, taken[:end])
 
 
+@pytest.mark.slow
 @pytest.mark.rule("1.authority.first")
 @settings(max_examples=200, deadline=None)
 @given(meshes(), envelopes(), st.sampled_from(USERS))

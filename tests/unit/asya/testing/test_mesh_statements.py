@@ -205,6 +205,7 @@ def is_judged(mesh: Mesh, sender: str | None, actor: str, *, is_heard: bool) -> 
     return is_heard or speaker_of(mesh.cloud.table, sender) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.rule("4.statements", "4.statements.sets", "4.statements.refused")
 @pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said.at}-{said.statement.name}")
 def test_a_statement_counts_from_those_who_may_say_it(bank: Mesh, said: Said) -> None:

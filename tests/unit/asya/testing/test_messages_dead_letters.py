@@ -12,6 +12,7 @@ def mesh(shop: Path) -> Mesh:
     return Mesh(shop)
 
 
+@pytest.mark.slow
 def test_a_dead_letter_is_redriven(mesh: Mesh) -> None:
     mesh.kill_during("ship")
     run = mesh.send("ship", {"total": 3}, then=["bill"])
@@ -28,6 +29,7 @@ def test_a_dead_letter_is_redriven(mesh: Mesh) -> None:
     assert mesh.redrive("ship") == ()
 
 
+@pytest.mark.slow
 def test_a_refused_dead_letter_stays(mesh: Mesh) -> None:
     mesh.kill_during("ship")
     run = mesh.send("ship", {}, timeout=60)

@@ -12,6 +12,7 @@ def mesh(shop: Path) -> Mesh:
     return Mesh(shop)
 
 
+@pytest.mark.slow
 def test_partials_are_what_a_handler_said_on_its_way(mesh: Mesh) -> None:
     run = mesh.send("talk", {})
     mesh.travel(hours=2)

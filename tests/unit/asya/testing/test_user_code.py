@@ -12,12 +12,14 @@ def mesh(shop: Path) -> Mesh:
     return Mesh(shop)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_process_by_its_handler_ends_no_test(mesh: Mesh) -> None:
     run = mesh.send("ship", {"exits": True})
     mesh.travel(minutes=30)
     assert (run.status, run.errors[0].type) == ("failed", "DeliveryExhausted")
 
 
+@pytest.mark.slow
 def test_a_call_that_dies_is_repeated(mesh: Mesh) -> None:
     mesh.kill_during("check")
     run = mesh.send("check", {"total": 1}, then=["price"])

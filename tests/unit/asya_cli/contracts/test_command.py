@@ -225,6 +225,7 @@ def test_without_a_revision_the_deployed_types_count(
     assert account.stacks == ["Asya-shop-gateway", *functions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deployed", "note"),
     [

@@ -37,6 +37,7 @@ def test_a_valid_mesh_says_what_was_checked(shop: Path, monkeypatch: pytest.Monk
     assert done.stderr.splitlines()[-1] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "before", "after", "problem"),
     [

@@ -352,6 +352,7 @@ RESULTS = [
 """The type of a result, and the two of its options that cannot be told apart."""
 
 
+@pytest.mark.slow
 @pytest.mark.rule("6.typed.union")
 def test_options_that_cannot_be_told_apart_are_refused(tmp_path: Path, build: Path) -> None:
     handlers = [f"def check_{number}(order: dict) -> {result}: ..." for number, (result, _) in enumerate(RESULTS)]

@@ -26,6 +26,7 @@ def test_a_misspelled_setting_is_recognized(setting: str, expected: str | None) 
     assert meant(setting) == expected
 
 
+@pytest.mark.slow
 @given(st.sampled_from(LONG), st.data())
 def test_a_missing_letter_gives_a_setting_that_exists(setting: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(len("spark."), len(setting) - 1))

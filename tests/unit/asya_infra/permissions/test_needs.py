@@ -165,6 +165,7 @@ def test_each_function_of_each_mesh_has_exact_permissions(table: MeshTable) -> N
             assert not any("*" in arn for arn in exact), (name, grant)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(mesh_tables())
 def test_only_the_crew_and_the_api_send_ends(table: MeshTable) -> None:

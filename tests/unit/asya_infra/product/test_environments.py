@@ -225,6 +225,7 @@ def test_what_is_built_is_built_once_for_all_environments_and_shares_its_files(
     assert not any((installed / "cache" / "packages").glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo.txt", "build.txt", "options.txt"])
 def test_other_pins_are_other_packages(built: Path, installed: Path, name: str) -> None:
     packages_of(Part.DEMO, (".",))

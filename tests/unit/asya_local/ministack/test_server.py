@@ -351,6 +351,7 @@ def signed_headers(service: str, key: str, **more: str) -> dict[str, str]:
     return {"host": "127.0.0.1:4566", "x-amz-date": "{now}", "authorization": authorization} | more
 
 
+@pytest.mark.slow
 def test_a_stranger_fills_no_memory() -> None:
     """399 MB, in chunks of one: how many are read, and the status."""
     host = {"host": "127.0.0.1:4566"}

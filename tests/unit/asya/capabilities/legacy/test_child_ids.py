@@ -20,6 +20,7 @@ SENDERS = ("AIDAALICE", "AIDABOB")
 ROUTE = {"prev": [], "curr": "infer", "next": ["infer", "infer"]}
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=80), st.integers(1, 10**6))
 def test_a_numbered_id_names_its_parent(parent: str, index: int) -> None:
     child = child_ids.numbered_id(parent, index)
@@ -82,6 +83,7 @@ ACTIONS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.rule("14.child_ids", "14.child_ids.claim", "14.child_ids.senders")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.lists(ACTIONS, min_size=1, max_size=14))

@@ -71,6 +71,7 @@ def test_a_wrapped_list_fans_out_as_any_other() -> None:
     assert payloads(always({"status": "ok", "result": []}), read_response=wrapped, lists_fan_out=True) == []
 
 
+@pytest.mark.slow
 @pytest.mark.rule("14.responses")
 @given(st.sampled_from(["errors", "wrapped"]), JSON | NEAR)
 def test_every_other_value_is_a_payload(form: Responses, value: Any) -> None:

@@ -63,6 +63,7 @@ def test_a_process_with_boto3_has_its_session() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | FUNCTION)
 
 
+@pytest.mark.slow
 def test_both_make_clients_with_the_same_settings() -> None:
     code = (
         "import sys\nfrom asya.function.aws import clients\nif sys.argv[1:]: import boto3\n"

@@ -46,6 +46,7 @@ values: st.SearchStrategy[Value] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(values)
 def test_a_value_is_read_as_it_was_written(value: Value) -> None:
     stored = Table(memory(), "tasks")

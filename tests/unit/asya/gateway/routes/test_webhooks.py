@@ -314,6 +314,7 @@ def test_16_an_unknown_webhook_and_one_that_is_off_get_the_same_answer(hooks: Ho
     assert hooks.reads == []
 
 
+@pytest.mark.slow
 @pytest.mark.rule("16.webhooks.limits", "16.webhooks.large")
 @pytest.mark.parametrize(
     ("letter", "kib"), [("x", 256), ("x", 257), ("x", 1007), ("x", 1008), ("x", 2900), ("é", 512), ("\x01", 256)]

@@ -263,6 +263,7 @@ def test_16_events_of_a_pause_are_kept_as_dead_letters(mesh: Mesh) -> None:
     assert [run.result for run in mesh.runs()] == [{"day": "today"}]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("16.pause.waiting")
 def test_16_what_waits_in_a_lane_starts_also_while_its_trigger_is_paused(mesh: Mesh) -> None:
     """It came before the pause. Each task waits for an hour."""

@@ -133,6 +133,7 @@ def test_10_failing_starts_fail_all_envelopes_in_a_bounded_number_of_runs(
     assert all("before the job was called, even after halving" in text for text in messages)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("10.death.once")
 def test_10_completing_a_failed_run_twice_requeues_once(
     make: Callable[..., HeavyWorld], monkeypatch: pytest.MonkeyPatch

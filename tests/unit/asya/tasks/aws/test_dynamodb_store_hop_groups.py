@@ -69,6 +69,7 @@ def deliveries(draw: st.DrawFn) -> tuple[list[TaskEvent], list[list[TaskEvent]]]
     return reports, [order[start:end] for start, end in pairwise(cuts)]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("13.hops.grouped")
 @given(deliveries())
 @settings(deadline=None, max_examples=40)
