@@ -15,7 +15,7 @@ import pytest
 from _pytest.assertion import rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
@@ -54,16 +54,19 @@ PATHS_MESH_TESTS = (
 GATEWAY_MESH_TESTS = ("attacks", "secrets")
 """Those beside `test_gateway_…`."""
 OWN_CLOUD_TESTS = (
-    *(
-        "deploy_under_load",
-        "dev",
-        "emr_drivers",
-        "emr_stand_in",
-        "local_cloud",
-        "night_call",
-        "planted_failures",
-        "tutorial",
-    ),
+    "append_kills",
+    "deploy_under_load",
+    "dev",
+    "emr_drivers",
+    "emr_s3_sync",
+    "emr_stand_in",
+    "local_access",
+    "local_cloud",
+    "night_call",
+    "night_call_of_four_breaks",
+    "own_capability",
+    "planted_failures",
+    "tutorial",
 )
 OWN_MESHES = ("gateway", "heavy")
 """Meshes with a local cloud each; all other cloud tests share the example mesh."""
@@ -87,6 +90,12 @@ def group_of(nodeid: str) -> str:
 def needs_no_cloud(group: str) -> bool:
     """Returns whether the tests of a group run without a cloud."""
     return not group.startswith(("the ", "tests/cloud/"))
+
+
+def first_for(worker: str, groups: Iterable[str]) -> str:
+    """The group that a worker takes next: the first one of its kind, else the first one."""
+    left = list(groups)
+    return next((group for group in left if needs_no_cloud(group) == (worker in COMPUTE_WORKERS)), left[0])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -164,7 +173,8 @@ def worker_id(config: pytest.Config) -> str | None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
     """Schedules whole groups in the order of the folders, which puts the longest group first.
 
-    Two clouds at once are enough for two cores. The workers without a cloud start with the tests that need none.
+    Two clouds at once are enough for two cores. Their workers start with the tests that need one, so that no cloud is left to wait
+    for when the others are done. The workers without a cloud start with the tests that need none.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -173,9 +183,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
             return group_of(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            if node.gateway.id in COMPUTE_WORKERS:
-                first = next(filter(needs_no_cloud, self.workqueue), next(iter(self.workqueue)))
-                self.workqueue.move_to_end(first, last=False)
+            self.workqueue.move_to_end(first_for(node.gateway.id, self.workqueue), last=False)
             super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False

@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import group_of
+from tests.conftest import first_for, group_of
 from tests.paths import PROJECT
 
 CLOUD = PROJECT / "tests" / "cloud"
-GROUPS = {"paths": "the paths mesh", "gateway": "the gateway mesh", "heavy": "the heavy mesh"}
+GROUPS = {
+    "cloud": "the example mesh",
+    "paths": "the paths mesh",
+    "gateway": "the gateway mesh",
+    "heavy": "the heavy mesh",
+}
 
 
 def parameters(file: Path) -> dict[str, set[str]]:
@@ -30,15 +35,24 @@ def meshes(file: Path) -> set[str]:
     while left:
         found |= left
         left = {asked for name in left for asked in known.get(name, set())} - found
-    return found & GROUPS.keys()
+    return (found & GROUPS.keys()) - own.keys()
 
 
 @pytest.mark.parametrize("file", sorted(CLOUD.glob("test_*.py")), ids=lambda path: path.stem)
 def test_the_tests_of_a_mesh_run_where_it_is_deployed(file: Path) -> None:
-    assert {GROUPS[mesh] for mesh in meshes(file)} <= {group_of(f"tests/cloud/{file.name}::test")}
+    own = f"tests/cloud/{file.name}"
+    assert group_of(f"{own}::test") == next((GROUPS[mesh] for mesh in meshes(file)), own)
+    assert len(meshes(file)) <= 1
 
 
 def test_a_mesh_is_found_behind_other_fixtures() -> None:
     assert meshes(CLOUD / "test_attacks.py") == {"gateway"}
     assert meshes(CLOUD / "test_legacy_forms.py") == {"paths"}
     assert meshes(CLOUD / "test_local_access.py") == set()
+
+
+def test_workers_with_a_cloud_start_with_the_tests_that_need_one() -> None:
+    groups = ["infra", "the paths mesh", "tests/unit/test_a.py"]
+    assert [first_for(worker, groups) for worker in ("gw0", "gw2")] == ["the paths mesh", "infra"]
+    assert [first_for(worker, groups[:1]) for worker in ("gw1", "gw3")] == ["infra", "infra"]
+    assert first_for("gw3", groups[1:2]) == "the paths mesh"
