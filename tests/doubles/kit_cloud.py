@@ -59,7 +59,7 @@ class KitConnection:
 class KitMeshClient(MeshClient):
     """The client of commands and tests; its calls reach the functions of the gateway without HTTP."""
 
-    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         kit = self.connection.kit  # type: ignore[attr-defined]
         response = kit.cloud.request(method, path, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
         return response["statusCode"], str(response.get("body") or "").encode()

@@ -333,7 +333,7 @@ class MeshClient:
     ) -> bytes:
         given = {"content-type": media_type} if body else {}
         given |= {name.replace("_", "-"): value for name, value in headers.items() if value}
-        status, answer = self._call(method, path, body, given)
+        status, answer = self.exchange(method, path, body, given)
         if status == 404:
             raise _MissingError(path)
         if status < 300:
@@ -342,7 +342,12 @@ class MeshClient:
             raise InvalidInputError(decode(answer, FieldsAnswer).error)
         raise refusal(status, answer)
 
-    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Sign and send one request to the gateway; return the status code and the body of its answer.
+
+        Raises:
+            UnreachableError: The gateway did not answer.
+        """
         url = signable(self.connection.gateway_url + path)
         signed = signed_headers(self.connection, method, url, body, headers)
         try:

@@ -22,7 +22,7 @@ class SimulatedMeshClient(MeshClient):
     api: Api = lambda _: None
     arn: str = ""
 
-    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         answer = self.api(event(method, URL + path, body, dict(headers), user_arn=self.arn, user_id="AIDAOPERATOR"))
         if answer is None:
             return 500, b""

@@ -86,7 +86,7 @@ class FakeGateway:
 class FakeMeshClient(MeshClient):
     """The client of a mesh whose gateway is a double."""
 
-    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         gateway: FakeGateway = self.connection.sqs()  # type: ignore[assignment]
         return gateway.answer(method, path, body, headers)
 

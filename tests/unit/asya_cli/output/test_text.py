@@ -61,7 +61,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
         code, content = answers.pop(0)
         return code, msgspec.json.encode(content)
 
-    monkeypatch.setattr(mesh_client.MeshClient, "_call", call)
+    monkeypatch.setattr(mesh_client.MeshClient, "exchange", call)
     monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
     return answers

@@ -42,7 +42,7 @@ class FakeGateway:
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
     fake = FakeGateway()
-    monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
+    monkeypatch.setattr(MeshClient, "exchange", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr(MeshClient, "send", lambda _, envelope: fake.sent.append(envelope.id))
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
     connection: Any = SimpleNamespace(namespace="shop")

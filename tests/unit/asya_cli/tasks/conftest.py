@@ -119,7 +119,7 @@ class FakeMesh:
 def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
     """A mesh behind the commands."""
     fake = FakeMesh()
-    monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
+    monkeypatch.setattr(MeshClient, "exchange", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr("asya_cli.aws_errors.check_actor", lambda *_: None)
     monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     return fake

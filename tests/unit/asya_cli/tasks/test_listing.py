@@ -35,7 +35,7 @@ class Answering:
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
     fake = Answering([])
-    monkeypatch.setattr(mesh_client.MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
+    monkeypatch.setattr(mesh_client.MeshClient, "exchange", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr(records, "RECORD_SECONDS", 0.0)
     monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)

@@ -33,7 +33,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
             CALLS.append((method, path, json.loads(request or b"null")))
             return status, body
 
-        monkeypatch.setattr(MeshClient, "_call", call)
+        monkeypatch.setattr(MeshClient, "exchange", call)
         monkeypatch.setattr(MeshOptions, "client", lambda _: made)
         return made
 
@@ -126,7 +126,7 @@ def test_a_task_that_has_not_failed_names_the_command_that_replays_it(
         return 200, json.dumps({"items": [hop]} if path.endswith("/payloads") else task).encode()
 
     client(200, {})
-    monkeypatch.setattr(MeshClient, "_call", call)
+    monkeypatch.setattr(MeshClient, "exchange", call)
     refused = CliRunner().invoke(app, ["replay", "a b"]).exception
     assert isinstance(refused, ConflictError)
     assert (refused.problem, refused.advice) == ("it has not failed", advice)

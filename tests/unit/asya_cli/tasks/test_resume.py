@@ -33,7 +33,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
             CALLS.append((method, path, json.loads(asked)))
             return status, json.dumps(answer).encode()
 
-        monkeypatch.setattr(MeshClient, "_call", call)
+        monkeypatch.setattr(MeshClient, "exchange", call)
         monkeypatch.setattr(MeshOptions, "client", lambda _: made)
 
     return answering
