@@ -90,7 +90,7 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mesh]:
             client.create_queue(QueueName=f"asya-shop-{queue}-dlq", tags={"asya:namespace": "shop"})
         mesh = Mesh(Sqs(client))
         monkeypatch.setattr(MeshOptions, "client", lambda _: mesh)
-        monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)
+        monkeypatch.setattr(dead_letter_queue, "WAIT_SECONDS", 0)
         yield mesh
 
 

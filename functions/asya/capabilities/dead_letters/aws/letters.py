@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-# Long polling asks all servers of a queue. Short polling asks some of them and may miss messages.
-_WAIT_SECONDS = 1
+WAIT_SECONDS = 1
+"""Seconds of a long poll. It asks all servers of a queue; short polling asks some of them and may miss messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class DeadLetterQueue:
                 QueueUrl=self._url,
                 MaxNumberOfMessages=BATCH_ENTRIES,
                 VisibilityTimeout=hide_seconds,
-                WaitTimeSeconds=_WAIT_SECONDS,
+                WaitTimeSeconds=WAIT_SECONDS,
                 MessageSystemAttributeNames=["All"],
                 MessageAttributeNames=[PROBLEM],
             )

@@ -29,7 +29,7 @@ LETTERS = "/api/v1/operations/dead-letters"
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[OperatorCalls]:
-    monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)  # moto has one server
+    monkeypatch.setattr(dead_letter_queue, "WAIT_SECONDS", 0)  # moto has one server
     with operator_calls(monkeypatch, build_operations, names.OPERATIONS) as made:
         for actor in watched_actors(TABLE):
             clients.sqs().create_queue(QueueName=names.dlq_name("flights", actor))

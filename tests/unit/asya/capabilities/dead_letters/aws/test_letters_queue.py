@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> "Iterator[SQSClient]":
-    monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(dead_letter_queue, "WAIT_SECONDS", 0)
     with mock_aws():
         yield boto3.Session("testing", "testing", region_name="eu-west-1").client("sqs")
 
