@@ -78,7 +78,7 @@ class RunStart:
         """Whether the envelopes of a run may still be at work."""
         return record.state != "closed" and record.resolution is None and self._may_use_application(record)
 
-    def _holds_permit(self, name: str) -> bool:
+    def holds_permit(self, name: str) -> bool:
         """Whether the job run of a run may still use the application; a resident one does after its own envelopes."""
         parsed = parse_run_id(name, self.services.settings.namespace)
         record = self.services.records.get(*parsed) if parsed else None
@@ -104,7 +104,7 @@ class RunStart:
         services, now = self.services, self.services.now()
         name = run_id(services.settings.namespace, actor, number)
         priority = run_formation.spark_job(actor, spec).priority
-        permit = services.run_permits.take(name, is_active=self._holds_permit, priority=priority, now=now)
+        permit = services.run_permits.take(name, is_active=self.holds_permit, priority=priority, now=now)
         if permit is None:
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", states.WAITING), actor=actor)

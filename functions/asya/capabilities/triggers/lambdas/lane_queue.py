@@ -103,7 +103,7 @@ class LaneQueue:
             # A function of another deployment has no lanes, and has claimed the key.
             self.starts.start(occurrence)
         elif (change := self._decide(key, trigger, entry)) is None:
-            self._look_at(key)
+            self.look_at(key)
         else:
             self._follow(key, change, entry)
 
@@ -115,7 +115,7 @@ class LaneQueue:
         """
         decision = self.store.decision(occurrence.task_id)
         if decision is not None:
-            self._look_at(decision.lane)
+            self.look_at(decision.lane)
         return decision is not None
 
     def ended(self, notice: EndNotice) -> None:
@@ -125,7 +125,7 @@ class LaneQueue:
             LaneBusyError, ApiError, TaskStoreError: the message must come again.
         """
         if (decision := self.store.decision(notice.ended)) is not None:
-            self._look_at(decision.lane)
+            self.look_at(decision.lane)
 
     def check(self, check: LaneCheck) -> None:
         """Do what is due in a lane. A check that closes a window which ends later is sent again.
@@ -133,7 +133,7 @@ class LaneQueue:
         Raises:
             LaneBusyError, ApiError, TaskStoreError: the message must come again.
         """
-        lane = self._look_at(check.key)
+        lane = self.look_at(check.key)
         window = lane.window
         if check.closes is None or window is None or window.start.id != check.closes:
             return
@@ -170,7 +170,7 @@ class LaneQueue:
             self.services.environment.sleep(delay)
         else:
             raise _busy(key)
-        self._look_at(key)
+        self.look_at(key)
 
     @property
     def _triggers(self) -> dict[str, Trigger]:
@@ -206,14 +206,14 @@ class LaneQueue:
         if change.opens and window is not None:
             self.checks.send(key, closes=window.start.id, delay=seconds_until(window.due, self.services.now()))
         try:
-            self._look_at(key)
+            self.look_at(key)
         except (LaneBusyError, ApiError, TaskStoreError) as error:
             if change.outcome == "started":
                 raise
             # The occurrence waits safely; what others have left is found by the sweep.
             telemetry.log.warning("what is due in a lane waits", trigger=key.trigger, lane=key.digest, exc_info=error)
 
-    def _look_at(self, key: LaneKey) -> Lane:
+    def look_at(self, key: LaneKey) -> Lane:
         """Do all that is due in a lane, and return it."""
         trigger = self._triggers.get(key.trigger)
         if trigger is None or not trigger.enabled:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
+from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request
 from asya.heavy.aws.start_limits import QuotaBucket, StartRate
 from tests.doubles.heavy import HeavyWorld, heavy_world
 
@@ -42,18 +43,18 @@ def test_a_flag_that_is_too_old_is_a_request_that_was_lost(requests: DispatchReq
 
 
 def test_a_request_that_arrives_before_its_flag_is_set_leaves_it_clear(
-    requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
+    world: HeavyWorld, requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = requests._send
+    send = world.sqs.send_message
 
-    def overtaken(request: DispatchRequest, seconds: int) -> None:
-        send(request, seconds)
-        assert requests.accept(request, now=NOW)  # the dispatcher is that quick
+    def overtaken(**message: Any) -> None:
+        send(**message)
+        assert requests.accept(decode_request(message["MessageBody"].encode()), now=NOW)  # the dispatcher is that quick
 
-    monkeypatch.setattr(requests, "_send", overtaken)
-    requests.ensure("clean", 0, now=NOW)
-    requests.ensure("clean", 0, now=NOW)
-    monkeypatch.setattr(requests, "_send", send)
+    with monkeypatch.context() as quick:
+        quick.setattr(world.sqs, "send_message", overtaken)
+        requests.ensure("clean", 0, now=NOW)
+        requests.ensure("clean", 0, now=NOW)
 
     assert not requests.is_requested("clean", now=NOW)
     assert requests.ensure("clean", 0, now=NOW)
@@ -71,11 +72,11 @@ def test_only_requests_that_wait_for_capacity_are_expedited(world: HeavyWorld, r
 
 @pytest.mark.rule("10.busy.one-request")
 def test_10_a_surplus_request_leaves_the_flag_of_another_set_and_ends(
-    requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
+    world: HeavyWorld, requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[DispatchRequest] = []
     monkeypatch.setattr(
-        requests, "_send", lambda request, _: sent.append(decode_request(encode_request(request).encode()))
+        world.sqs, "send_message", lambda **message: sent.append(decode_request(message["MessageBody"].encode()))
     )
     requests.ensure("clean", 60, now=NOW, for_capacity=True)
     requests.expedite("clean", now=NOW)

@@ -1,6 +1,6 @@
 """The permits of active job runs, shared by concurrent dispatchers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,21 +66,26 @@ def test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again(world: HeavyW
     assert took(one, "b")
 
 
+def before_the_next_write(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let another dispatcher act between the read and the write of this one."""
+    put, acts = world.dynamodb.put_item, iter([act])
+
+    def late(**request: Any) -> Any:
+        for each in acts:
+            each()
+        return put(**request)
+
+    monkeypatch.setattr(world.dynamodb, "put_item", late)
+
+
 def test_a_permit_that_another_one_took_meanwhile_stays_taken(
     world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two, put = permits(world, 2), RunPermits._put
+    two = permits(world, 2)
     mine = taken(two, "mine")
-    others = iter(["other"])
-
-    def late(self: RunPermits, holders: list[str], takes: Any, waiting: Any, previous: Any) -> bool:
-        for other in others:
-            assert put(self, ["mine", other], takes, waiting, previous)
-        return put(self, holders, takes, waiting, previous)
-
-    monkeypatch.setattr(RunPermits, "_put", late)
+    before_the_next_write(world, monkeypatch, lambda: taken(two, "other"))
     two.give_back(mine)
-    assert [took(two, run) for run in ("other", "a", "b")] == [True, True, False]
+    assert [took(two, run) for run in ("a", "b", "other")] == [True, False, True]
 
 
 def test_a_lower_limit_takes_effect_as_runs_end(world: HeavyWorld) -> None:
@@ -92,15 +97,8 @@ def test_a_lower_limit_takes_effect_as_runs_end(world: HeavyWorld) -> None:
 
 @pytest.mark.rule("10.busy.slots")
 def test_two_dispatchers_do_not_take_the_same_permit(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, put = permits(world, 1), RunPermits._put
-    others = iter(["other"])
-
-    def late(self: RunPermits, holders: list[str], takes: Any, waiting: Any, previous: Any) -> bool:
-        for other in others:
-            assert put(self, [other], takes, waiting, previous)
-        return put(self, holders, takes, waiting, previous)
-
-    monkeypatch.setattr(RunPermits, "_put", late)
+    one = permits(world, 1)
+    before_the_next_write(world, monkeypatch, lambda: taken(one, "other"))
     assert not one.take("mine", is_active=active, now=NOW)
     assert one.take("other", is_active=active, now=NOW)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests
+from asya.heavy.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.heavy.lambdas.dispatch import Dispatcher
 from tests.doubles.dispatching import dispatch_now, enqueue_ids, waiting_requests
 from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
@@ -68,9 +68,15 @@ def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once
     world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[DispatchRequest, int]] = []
-    monkeypatch.setattr(DispatchRequests, "_send", lambda _self, *request_and_delay: sent.append(request_and_delay))
-    world.emr.refusals = ["ThrottlingException", "ServiceQuotaExceededException"] * 5
+
+    def send(**message: Any) -> None:
+        sent.append((decode_request(message["MessageBody"].encode()), message["DelaySeconds"]))
+
     enqueue_ids(world, "a", "b")
+    world.services.requests.clear("clean")
+    monkeypatch.setattr(world.sqs, "send_message", send)
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+    world.emr.refusals = ["ThrottlingException", "ServiceQuotaExceededException"] * 5
     dispatcher = Dispatcher(world.services_of("x-dispatch"))
     dispatches = 0
     while not world.emr.runs:

@@ -13,6 +13,7 @@ from asya.heavy.lambdas.run_start import RunStart
 from asya.protocol.mesh_table import SparkApplication, SparkJob
 from tests.doubles.dispatching import dispatch_now, enqueue_ids, waiting_requests
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result, heavy_world
+from tests.doubles.interleaving import Crash
 
 
 @pytest.fixture
@@ -37,6 +38,10 @@ def fill(world: HeavyWorld) -> None:
         dispatch_now(world, actor)
     enqueue_ids(world, "next")
     dispatch_now(world, "clean")
+
+
+def _die(**_: Any) -> None:
+    raise Crash
 
 
 def names_of(world: HeavyWorld) -> list[str]:
@@ -78,8 +83,9 @@ def test_a_dispatcher_that_died_after_taking_a_permit_starts_the_run_with_it(
 ) -> None:
     enqueue_ids(shared, "a")
     with monkeypatch.context() as patch:
-        patch.setattr(RunStart, "_start", lambda *_: False)
-        dispatch_now(shared, "clean")
+        patch.setattr(shared.emr, "start_job_run", _die)
+        with pytest.raises(Crash):
+            dispatch_now(shared, "clean")
     assert names_of(shared) == []
     shared.services.run_permits.take("asya.flights.stats.0000000009", is_active=lambda _: True, now=datetime.now(UTC))
     assert not shared.services.run_permits.take(
@@ -105,9 +111,9 @@ def test_a_run_of_a_removed_actor_that_never_started_holds_no_permit(shared: Hea
     others = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
     remaining = RunStart(HeavyWorld(others).services)
 
-    assert RunStart(shared.services)._holds_permit(FIRST[0])
-    assert not remaining._holds_permit(FIRST[0])
-    assert not remaining._holds_permit("nightly")
+    assert RunStart(shared.services).holds_permit(FIRST[0])
+    assert not remaining.holds_permit(FIRST[0])
+    assert not remaining.holds_permit("nightly")
 
 
 @pytest.mark.rule("10.busy.slots")
@@ -118,14 +124,14 @@ def test_a_run_of_a_removed_actor_holds_its_permit_until_it_ends(shared: HeavyWo
     shared.dispatch()
     shared.table = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
     dispatcher = RunStart(shared.services_of("x-dispatch"))
-    assert dispatcher._holds_permit(FIRST[0])
+    assert dispatcher.holds_permit(FIRST[0])
 
     if end == "unknown":
         shared.emr.forgotten.add("run1")
     else:
         shared.set_state("run1", end, event=False)
 
-    assert not dispatcher._holds_permit(FIRST[0])
+    assert not dispatcher.holds_permit(FIRST[0])
 
 
 def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_permit(
@@ -139,7 +145,7 @@ def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_permit(
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "GetJobRun")
 
     monkeypatch.setattr(shared.emr, "get_job_run", throttled)
-    assert RunStart(shared.services_of("x-dispatch"))._holds_permit(FIRST[0])
+    assert RunStart(shared.services_of("x-dispatch")).holds_permit(FIRST[0])
 
 
 def holders(world: HeavyWorld) -> list[str]:

@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.heavy.aws.pending import Pending
 from asya.heavy.lambdas.enqueue import Enqueuer
 from tests.doubles.dispatching import waiting_requests
 from tests.doubles.heavy import HeavyWorld, heavy_world
@@ -37,8 +35,13 @@ def test_a_batch_becomes_pending_despite_redeliveries_and_duplicates(world: Heav
 @pytest.mark.rule("10.admit.batch")
 def test_a_burst_costs_few_calls(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    put = Pending._put
-    monkeypatch.setattr(Pending, "_put", lambda *args: (calls.append(len(args[2])), put(*args))[1])
+    write = world.dynamodb.transact_write_items
+
+    def counted(**request: Any) -> Any:
+        calls.append(len(request["TransactItems"]) // 2)  # each envelope has a claim and an item
+        return write(**request)
+
+    monkeypatch.setattr(world.dynamodb, "transact_write_items", counted)
     for number in range(10):
         world.send(f"e{number}")
     records = [record for _ in range(12) for record in world.receive("clean")["Records"]]
@@ -57,14 +60,14 @@ def _as(record: dict[str, Any], envelope_id: str) -> dict[str, Any]:
 
 @pytest.mark.rule("10.admit.batch")
 def test_only_messages_that_the_table_rejects_are_kept(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    put = Pending._put
+    write = world.dynamodb.transact_write_items
 
-    def refuse_b(self: Pending, actor: str, members: Any, now: datetime) -> bool:
-        if any(member.id == "b" for member in members):
+    def refuse_b(**request: Any) -> Any:
+        if "CLAIM#b" in str(request):
             raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "TransactWriteItems")
-        return put(self, actor, members, now)
+        return write(**request)
 
-    monkeypatch.setattr(Pending, "_put", refuse_b)
+    monkeypatch.setattr(world.dynamodb, "transact_write_items", refuse_b)
     for envelope_id in "abc":
         world.send(envelope_id)
     event = world.receive("clean")

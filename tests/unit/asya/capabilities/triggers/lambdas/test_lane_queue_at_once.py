@@ -8,7 +8,6 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from asya.capabilities.triggers.aws.lane_store import LaneStore
-from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
 from asya.capabilities.triggers.lambdas.starts import OccurrenceStarts
 from asya.capabilities.triggers.lanes import LaneKey, Start, lane_of
 from asya.protocol import names
@@ -49,15 +48,15 @@ def test_16_an_occurrence_joins_a_window_that_ends_while_the_lane_is_read(monkey
     world.run(61)
     world.occur(2)
     world.run(59)
-    has_ended = LaneQueue._has_ended
+    read = world.tables.batch_get_item
 
-    def slow(lanes: LaneQueue, task_id: str) -> bool:
+    def slow(**request: Any) -> Any:
         """Read the record of the running task, which takes two seconds."""
         world.clock.time += timedelta(seconds=2)
-        return has_ended(lanes, task_id)
+        return read(**request)
 
     with monkeypatch.context() as reads:
-        reads.setattr(LaneQueue, "_has_ended", slow)
+        reads.setattr(world.tables, "batch_get_item", slow)
         world.occur(3)
         world.run(sweeps=False)
     assert world.dead == []
@@ -76,7 +75,7 @@ def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeyp
     def load_late(store: LaneStore, key: LaneKey, start: Start) -> Any:
         """Read the payload after the other process has begun to delete it."""
         monkeypatch.setattr(LaneStore, "load", load)
-        world.lanes()._look_at(key)
+        world.lanes().look_at(key)
         return load(store, key, start)
 
     def forget_first(_store: LaneStore, _key: LaneKey, start: Start) -> None:
@@ -98,7 +97,7 @@ def test_16_a_start_that_an_older_version_cannot_perform_is_no_dead_letter(monke
 
     def refuse(_starts: OccurrenceStarts, occurrence: Any) -> None:
         monkeypatch.setattr(OccurrenceStarts, "start", start)
-        world.lanes()._look_at(lane_of(first, world.trigger))
+        world.lanes().look_at(lane_of(first, world.trigger))
         raise ApiError(400, "invalid_arguments", "n is no text")
 
     monkeypatch.setattr(OccurrenceStarts, "start", refuse)
@@ -122,7 +121,7 @@ def test_16_a_refused_send_of_a_slow_process_frees_no_lane(overlap: Overlap, mon
         world.clock.time += timedelta(seconds=lease_of(names.TRIGGERS) + 1)
         world.sweep()
         with world.active():
-            world.lanes()._look_at(lane_of(first, world.trigger))
+            world.lanes().look_at(lane_of(first, world.trigger))
         assert world.numbers() == [1]
         refusal = {"Error": {"Code": "RequestThrottled"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
         raise ClientError(refusal, "SendMessage")  # type: ignore[arg-type]

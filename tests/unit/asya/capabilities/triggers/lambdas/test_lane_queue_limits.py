@@ -50,7 +50,7 @@ def test_16_starts_that_no_process_can_perform_fill_a_lane_too(
     monkeypatch.setattr(lane_changes, "MOST_QUEUED", 2)
     world = LaneWorld(Trigger(route=("infer",), overlap=overlap))
     with monkeypatch.context() as outage:
-        outage.setattr(LaneQueue, "_look_at", lambda lanes, key: lanes.store.read(key).lane)
+        outage.setattr(LaneQueue, "look_at", lambda lanes, key: lanes.store.read(key).lane)
         for number in (1, 2, 3, 4):
             world.occur(number)
         world.run()
@@ -266,7 +266,7 @@ def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for
     """Each process ends after forty of them, and the next one finds less to do."""
     world = LaneWorld(Trigger(route=("infer",), overlap="cancel-previous"))
     with monkeypatch.context() as outage:
-        outage.setattr(LaneQueue, "_look_at", lambda lanes, key: lanes.store.read(key).lane)
+        outage.setattr(LaneQueue, "look_at", lambda lanes, key: lanes.store.read(key).lane)
         occurrences = [world.occur(number) for number in range(120)]
         world.run()
     assert world.started == {}
