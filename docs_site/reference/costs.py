@@ -12,7 +12,7 @@ from asya_cli.synthesis import synthesize
 from asya_infra.assembly import Template, read_assembly
 from asya_infra.costs import model, prices
 from asya_infra.costs.counts import FULL, LOADS, MEMORY_GB, SINGLE, SWEEP_SECONDS, Load, counts
-from asya_infra.costs.view import HOP, SILENT, TASK, size_of
+from asya_infra.costs.view import BARE, HOP, SILENT, TASK, size_of
 from docs_site.reference.tables import table, with_written
 
 _FILES = Path(__file__).parents[2]
@@ -100,10 +100,10 @@ def _calls() -> Iterator[str]:
             for part in by_load[0]
         ]
         rows.append(("**together**", *(cell for load in LOADS for cell in ("", f"**{dollars_of(what, load):.2f}**"))))
-        if what == HOP:
-            rows.append(
-                ("without reports", *(cell for load in LOADS for cell in ("", f"{dollars_of(SILENT, load):.2f}")))
-            )
+        less, without = (
+            (SILENT, "without reports") if what == HOP else (BARE, "without an object, by `sink.large_only`")
+        )
+        rows.append((without, *(cell for load in LOADS for cell in ("", f"{dollars_of(less, load):.2f}"))))
         yield from table((title, *(cell for load in LOADS for cell in (load.name, "$"))), rows)
 
 

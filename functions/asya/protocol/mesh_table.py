@@ -287,6 +287,8 @@ class SinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the mesh file and the table say alike of x-sink."""
 
     persist: bool = True
+    large_only: bool = False
+    """Whether a result has no object if the record of its task holds it."""
     layout: Literal["by-id", "by-time"] = "by-id"
     hooks: tuple[str, ...] = ()
     """The actors that get a copy of each ended envelope."""

@@ -9,7 +9,7 @@ from asya_infra.assembly import Template
 from asya_infra.costs import model, prices
 from asya_infra.costs.counts import LOADS, counts
 
-HOP, SILENT, TASK = "hop", "hop without reports", "task"
+HOP, SILENT, TASK, BARE = "hop", "hop without reports", "task", "task without an object"
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ def costs_of(namespace: str, templates: Mapping[str, Template], *, only_idle: bo
                 f"a million {what.replace('hop', 'hops').replace('task', 'tasks')}, {load.name}",
                 model.calls(counts()["loads"][load.name][what], load, object_events=events),
             )
-            for what in (HOP, SILENT, TASK)
+            for what in (HOP, SILENT, TASK, BARE)
             for load in LOADS
         ]
     )

@@ -46,7 +46,7 @@ def test_the_json_has_hops_and_tasks_too() -> None:
     assert (costs["namespace"], costs["idle"]["dollars"]) == ("shop", 4.0)
     assert [each["of"] for each in costs["calls"]] == [
         f"a million {what}, {load}"
-        for what in ("hops", "hops without reports", "tasks")
+        for what in ("hops", "hops without reports", "tasks", "tasks without an object")
         for load in ("batches of ten", "single envelopes")
     ]
     for each in costs["calls"]:

@@ -106,7 +106,7 @@ class CrewEnd(ABC):
             return self.keep_refused(envelope, result, key)
         canceled = ending.as_canceled(envelope, result.claimed_at or self.services.now())
         receipts = self.notify_sets(canceled, canceled)
-        if not self.persists(envelope):
+        if not self.persists(canceled):
             return [*receipts, self.keep_superseded(envelope, result.claim, key)]
         stored = self.objects.write(result.claim.key, canceled)
         winner = self.lost_claim(result.claim)
@@ -122,7 +122,11 @@ class CrewEnd(ABC):
 
     def persists(self, envelope: Envelope) -> bool:
         """Whether the end of an envelope has an object."""
-        return self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope)
+        sink = self.services.settings.table.sink
+        if not sink.persist or ending.is_hook_copy(envelope):
+            return False
+        is_in_record = reports.has_inline_result(envelope) and self.services.records_task(envelope)
+        return not (sink.large_only and is_in_record)
 
     def keep_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
         """Keep an end whose claim was refused, or is stale: as a failed child, or under `superseded/` (`protocol §11`).
@@ -145,8 +149,9 @@ class CrewEnd(ABC):
             ClientError, BotoCoreError: the object can be neither written nor removed.
         """
         self.objects.supersede(envelope)
-        # Under the key of the holder, the holder replaces the object.
-        if key is not None and key != holder.key and holder.generation > envelope.generation:
+        # Under the key of the holder, the holder replaces the object, if it has one.
+        is_replaced = holder.key == key and not self.services.settings.table.sink.large_only
+        if key is not None and not is_replaced and holder.generation > envelope.generation:
             self.objects.move_superseded(key, envelope.generation)
         receipt = Receipt("object")
         receipt.resolve()
@@ -169,17 +174,17 @@ class CrewEnd(ABC):
             return None
         return holder
 
-    def remove_replaced(self, result: ClaimResult, envelope: Envelope, key: str) -> list[Receipt]:
+    def remove_replaced(self, result: ClaimResult, envelope: Envelope, key: str | None) -> list[Receipt]:
         """Remove the objects of the ends that this one replaced, once its own object is written (`protocol §11`).
 
         The claim keeps the key of the replaced object, so a redelivery finishes a removal that failed.
 
         Args:
-            key: of the object that is written: that of the claim, or of x-sump's copy.
+            key: of the object that is written: that of the claim, or of x-sump's copy; None if none is written.
         """
         replaced = [(result.replaced_key, envelope.generation)] if result.replaced_key is not None else []
         if key != result.claim.key and envelope.generation > 0:
-            # The copy of x-sump overwrites no object under the key of the claim. One of this generation is x-sink's.
+            # Nothing overwrites an object under the key of the claim. One of this generation is x-sink's.
             replaced.append((result.claim.key, envelope.generation - 1))
         if not replaced:
             return []

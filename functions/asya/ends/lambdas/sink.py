@@ -84,7 +84,9 @@ class SinkActor(CrewEnd):
     def _persist_and_report(self, envelope: Envelope, result: ClaimResult) -> list[Receipt]:
         """Persist the envelope, then report the end that its object holds; a failed write keeps the message only."""
         if not self.persists(envelope):
-            return self._report(envelope, envelope, result, None)
+            is_partial = self.services.settings.table.sink.large_only
+            receipts = self.remove_replaced(result, envelope, None) if is_partial else []
+            return [*receipts, *self._report(envelope, envelope, result, None)]
         key = result.claim.key
         try:
             stored = self.objects.write(key, envelope)

@@ -132,6 +132,12 @@ def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetim
     )
 
 
+def has_inline_result(envelope: Envelope) -> bool:
+    """Whether the report of an end has the whole result."""
+    succeeded = envelope.status is not None and envelope.status.phase == states.SUCCEEDED
+    return succeeded and len(bytes(envelope.payload)) <= INLINE_RESULT_LIMIT
+
+
 def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None) -> TaskEvent:
     """The report of an envelope's end. It contains a result of up to 64 KiB.
 
@@ -142,12 +148,11 @@ def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None)
     phase = status.phase if status else None
     actor = (status.actor if status else None) or ""
     succeeded = phase == states.SUCCEEDED
-    inline = succeeded and len(bytes(envelope.payload)) <= INLINE_RESULT_LIMIT
     data = EventData(
         actor=actor,
         route=envelope.route,
         attempt=status.attempt if status else None,
-        result=envelope.payload if inline else msgspec.UNSET,
+        result=envelope.payload if has_inline_result(envelope) else msgspec.UNSET,
         result_uri=result_uri,
         error=shortened(status.error) if status and status.error and not succeeded else None,
         reason=status.reason if status and not succeeded else None,

@@ -50,6 +50,7 @@ tools:
   short: {description: One hop, route: [one], timeout: 6h, input_schema: {type: object}}
   long: {description: Three hops, route: [one, two, three], timeout: 6h, input_schema: {type: object}}
 """
+_LARGE_ONLY = "sink: {large_only: true}\n"
 _START = datetime(2026, 11, 28, 12, 0, 30, tzinfo=UTC)
 _NO_WAIT = {"prefer": "wait=0"}
 _LIGHT = "  light-{}: {{handler: same.same}}\n"
@@ -69,9 +70,13 @@ def measure() -> dict[str, Any]:
         hop["custom metrics"] = long["custom metrics"] / len(ACTORS)
         silent = _share(_difference(silent_long, silent_short), TASKS * _HOPS_MORE)
         task = _difference(_share(short, TASKS), hop)
-        task.update(swept)
-        task["custom metrics"] = silent["custom metrics"] = 0
-        found["loads"][load.name] = {"hop": _plain(hop), "hop without reports": _plain(silent), "task": _plain(task)}
+        bare = _difference(_share(_route("short", load, text=_MESH + _LARGE_ONLY), TASKS), hop)
+        for each in (task, bare):
+            each.update(swept)
+            each["custom metrics"] = 0
+        silent["custom metrics"] = 0
+        kinds = {"hop": hop, "hop without reports": silent, "task": task, "task without an object": bare}
+        found["loads"][load.name] = {kind: _plain(used) for kind, used in kinds.items()}
     return found
 
 
@@ -112,7 +117,7 @@ def write() -> None:
         FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _route(tool: str, load: Load, seed: int = 0) -> Counter[str]:
+def _route(tool: str, load: Load, seed: int = 0, *, text: str = _MESH) -> Counter[str]:
     """Send tasks through the gateway and a tool's route, in batches of this size everywhere."""
 
     def start(mesh: Mesh) -> None:
@@ -121,7 +126,7 @@ def _route(tool: str, load: Load, seed: int = 0) -> Counter[str]:
             answer = mesh.cloud.request(*to(CALL_TOOL), body, _NO_WAIT, user_arn=TEST_USER, user_id=USER_ID)
             assert answer["statusCode"] == 202
 
-    return _tasks(start, ACTORS if tool == "long" else ACTORS[:1], load, seed)
+    return _tasks(start, ACTORS if tool == "long" else ACTORS[:1], load, seed, text=text)
 
 
 def _sweeps_of(tasks: int) -> Counter[str]:
@@ -156,9 +161,9 @@ def _silent(route: tuple[str, ...], load: Load) -> Counter[str]:
     return _tasks(start, route, load)
 
 
-def _tasks(start: Any, route: Iterable[str], load: Load, seed: int = 0) -> Counter[str]:
+def _tasks(start: Any, route: Iterable[str], load: Load, seed: int = 0, *, text: str = _MESH) -> Counter[str]:
     """Let each function work on one batch at a time, all of them at the same time, and each on full batches."""
-    with _mesh(_MESH, seed) as mesh:
+    with _mesh(text, seed) as mesh:
         cloud, meter = mesh.cloud, CallMeter()
         randint = mock.patch.object(cloud.simulation.random, "randint", lambda _least, most: most)
         # The marks of ends cost by time: one each ten seconds and process.

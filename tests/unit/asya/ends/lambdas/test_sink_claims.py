@@ -44,11 +44,12 @@ def cancel(client: "DynamoDBClient", owner: str | None = None) -> None:
 
 @pytest.mark.rule("11.sink.canceled")
 @pytest.mark.parametrize("phase", ["succeeded", "failed"])
+@pytest.mark.parametrize("large_only", [False, True])
 def test_an_end_that_meets_a_cancellation_ends_as_canceled(
-    world: MeshWorld, client: "DynamoDBClient", phase: str
+    world: MeshWorld, client: "DynamoDBClient", phase: str, large_only: bool
 ) -> None:
     cancel(client)
-    options = Sink(hooks=("many",))
+    options = Sink(hooks=("many",), large_only=large_only)
     for _ in range(2):
         assert run_sink(world, ended(phase, payload="done"), options=options, actors=FAN) == []
     assert written(world) == ["canceled/env-1.json"]

@@ -96,6 +96,60 @@ def test_without_persistence_it_reports_and_acks(world: MeshWorld) -> None:
     assert world.gateway.events[0].data.result == Raw(b"1")
 
 
+LARGE_ONLY = Sink(large_only=True, index=True)
+LARGE = "x" * 65 * 1024
+
+
+@pytest.mark.rule("11.sink.large-only", "13.inline-results")
+@pytest.mark.parametrize(
+    ("body", "reporting", "has_object"),
+    [
+        (ended(payload=1), True, False),
+        (ended(payload=1, parent_id="root-1", headers={"x-asya-root": "root-1"}), True, False),
+        (ended(payload=LARGE), True, True),
+        (ended(payload=1, headers={"x-asya-mesh-status": "off"}), True, True),
+        (ended(payload=1), False, True),
+        (ended("failed", payload=1), True, True),
+    ],
+    ids=["small", "slice", "large", "stealth", "without a gateway", "failed"],
+)
+def test_a_result_that_no_record_holds_has_an_object(
+    world: MeshWorld, body: bytes, reporting: bool, has_object: bool
+) -> None:
+    assert run_sink(world, body, options=LARGE_ONLY, reporting=reporting) == []
+    assert len([key for key in results(world) if not key.startswith("index/")]) == has_object
+    assert has_object or [event.data.result for event in world.gateway.events] == [Raw(b"1")]
+    assert has_object or not any(key.startswith("index/") for key in results(world))
+
+
+@pytest.mark.rule("11.sink.large-only", "11.sink.claim")
+def test_a_small_result_removes_the_object_of_an_earlier_generation(world: MeshWorld) -> None:
+    assert run_sink(world, ended(payload=LARGE), options=LARGE_ONLY) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    redriven = ended(payload=2, headers={"x-asya-generation": 1})
+    world.s3.fails = lambda action, _: action == "delete"
+    assert run_sink(world, redriven, options=LARGE_ONLY) == ["message-0"]
+    world.s3.fails = lambda *_: False
+    assert run_sink(world, redriven, options=LARGE_ONLY) == []
+    assert results(world) == []
+    assert world.gateway.events[-1].data.result == Raw(b"2")
+
+
+@pytest.mark.rule("11.sink.large-only", "11.sink.moved-object")
+def test_an_object_that_a_small_result_of_a_redrive_has_overtaken_moves(world: MeshWorld) -> None:
+    def redrive(action: str, key: str) -> bool:
+        if (action, key) == ("put", "results/succeeded/env-1.json"):
+            world.s3.fails = lambda *_: False
+            assert run_sink(world, ended(payload=2, headers={"x-asya-generation": 1}), options=LARGE_ONLY) == []
+        return False
+
+    world.s3.fails = redrive
+    assert run_sink(world, ended(payload=LARGE), options=LARGE_ONLY) == []
+    assert results(world) == []
+    assert [key.partition("/")[0] for key in written(world)] == ["superseded"]
+    assert [event.data.result for event in world.gateway.events] == [Raw(b"2")]
+
+
 def test_by_time_writes_one_object_however_often_the_end_comes(world: MeshWorld) -> None:
     options = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
     for second in ("45", "46"):
