@@ -1,7 +1,7 @@
 """The circuit that all sidecars of an actor share: one DynamoDB item, changed by conditional writes."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -11,6 +11,7 @@ from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol import states
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.circuit_breaker import (
+    ERROR_LIMIT,
     Circuit,
     Permit,
     Probe,
@@ -185,18 +186,28 @@ def _attributes(circuit: Circuit) -> dict[str, Value]:
 
 
 def _circuit(item: Item) -> Circuit:
+    """The circuit in an item; a closed one if the item has another form, or times that are none.
+
+    Code of users may write the item of its own actor, and who looks at all actors reads it.
+    """
     if not item:
         return Circuit()
-    return Circuit(
-        revision=item.integer("revision"),
-        era=item.integer("era"),
-        failures=tuple(item.list_of(float, "failures")),
-        open_until=item.number("open_until", None),
-        probe=item.text("probe", ""),
-        probe_until=item.number("probe_until", 0.0),
-        opened_at=item.number("opened_at", None),
-        error=item.text("error", ""),
-    )
+    try:
+        circuit = Circuit(
+            revision=item.integer("revision"),
+            era=item.integer("era"),
+            failures=tuple(item.list_of(float, "failures")),
+            open_until=item.number("open_until", None),
+            probe=item.text("probe", ""),
+            probe_until=item.number("probe_until", 0.0),
+            opened_at=item.number("opened_at", None),
+            error=item.text("error", "")[:ERROR_LIMIT],
+        )
+        for seconds in (circuit.open_until, circuit.probe_until, circuit.opened_at):
+            datetime.fromtimestamp(seconds or 0.0, UTC)
+    except (LookupError, TypeError, ValueError, OverflowError, OSError):
+        return Circuit()
+    return circuit
 
 
 def _rounded(seconds: float | None) -> float | None:

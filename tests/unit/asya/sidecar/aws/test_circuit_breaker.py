@@ -3,11 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from asya.capabilities.operations.mesh_numbers import circuit_state, open_circuit
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.aws.circuit_breaker import CACHE_SECONDS, OUTAGE_SECONDS, Breaker
+from asya.sidecar.aws.circuit_breaker import CACHE_SECONDS, OUTAGE_SECONDS, Breaker, read_circuit
 from asya.sidecar.circuit_breaker import Permit, Rejection
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 
@@ -169,3 +173,28 @@ def test_many_failures_fit_into_one_item(dynamo: CountingDynamo) -> None:
     for number in range(1000):
         fails(breaker, number / 1000, f"call-{number}")
     assert isinstance(breaker.acquire("call", at(1)), Rejection)
+
+
+FORMS = st.dictionaries(
+    st.sampled_from(["revision", "era", "failures", "open_until", "probe", "probe_until", "opened_at", "error"]),
+    st.one_of(
+        st.just({"NULL": True}),
+        st.builds(lambda text: {"S": text}, st.text(max_size=3)),
+        st.builds(lambda number: {"N": str(number)}, st.integers() | st.floats(allow_nan=False, allow_infinity=False)),
+        st.just({"N": "1E100"}),
+        st.just({"L": [{"S": "x"}]}),
+        st.just({"M": {}}),
+    ),
+)
+
+
+@pytest.mark.rule("8.circuit-breaker.form")
+@settings(max_examples=60)
+@given(form=FORMS)
+def test_who_looks_at_all_actors_reads_a_circuit_of_any_form(form: dict[str, Any]) -> None:
+    """Code of users may write the item of its actor."""
+    dynamo = MemoryDynamo({TABLE: Table()})
+    dynamo.put_item(TableName=TABLE, Item={"pk": {"S": "charge"}, "sk": {"S": "circuit"}, **form})
+    circuit = read_circuit(dynamo, TABLE, "charge")  # type: ignore[arg-type]
+    assert circuit_state(circuit, START) in {"open", "half-open", "closed"}
+    assert len(msgspec.json.encode(open_circuit(circuit, LIMITS))) < 8192
