@@ -2,6 +2,8 @@
 
 import re
 
+MOST_PARTS = 100
+"""A part is a level of a payload. JSON of the mesh has about a thousand levels, and the work at a pointer grows with its square."""
 _PARTS = re.compile(r"([^~]|~[01])*")
 
 
@@ -9,8 +11,10 @@ def check_pointer(pointer: str) -> str:
     """Return `pointer` if it is a JSON pointer: empty, or `/` before each part, with `~0` and `~1` for `~` and `/`.
 
     Raises:
-        ValueError: the text is not a JSON pointer.
+        ValueError: the text is not a JSON pointer, or has more than `MOST_PARTS` parts.
     """
+    if (count := pointer.count("/")) > MOST_PARTS:
+        raise ValueError(f"a JSON pointer has {MOST_PARTS} parts at most; {pointer[:40] + '…'!r} has {count}")
     if pointer and not pointer.startswith("/"):
         raise ValueError(f"{pointer!r} is not a JSON pointer: it starts with '/'")
     if not _PARTS.fullmatch(pointer):

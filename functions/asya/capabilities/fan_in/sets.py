@@ -8,7 +8,7 @@ For a repeated fan-out the gateway records where the frames are. It sends an env
 the slices again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from asya.function.hop import Delivery, Hop
 from asya.function.targets import TargetError
 from asya.protocol import headers, ids, names, states, status
-from asya.protocol.codec import encode
+from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope, Frame, Route
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import FanIn
@@ -167,14 +167,36 @@ def to_decision(action: Merge | Fail, slice_error: ErrorInfo | None, *, now: dat
     return Decision(how=states.FAILED, at=at, reason=action.reason, error=error)
 
 
-def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -> Delivery:
+def collected(stored: Iterable[tuple[int, bytes]], limit: int | None) -> dict[int, Raw] | ErrorInfo:
+    """The payloads of stored slices, or why this function cannot hold them. A larger set would end its process at each try.
+
+    Args:
+        limit: the most bytes of all slices; None outside of Lambda.
+    """
+    items: dict[int, Raw] = {}
+    size = 0
+    for index, body in stored:
+        size += len(body)
+        if limit is not None and size > limit:
+            message = (
+                f"the results of the set have more than {limit:,} bytes, a sixth of the memory of the function that merges them; "
+                "give it more (`memory`), or let slices return references to data"
+            )
+            return ErrorInfo(type="ResultTooLarge", message=message)
+        items[index] = decode(body).payload
+    return items
+
+
+def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw] | ErrorInfo) -> Delivery:
     """Build the only envelope that leaves a set.
 
     Args:
         origin: slice 0 as it was stored, at the fan-in actor.
-        items: the payloads of the stored slices 1 and up; needed for a merge only.
+        items: the payloads of the stored slices 1 and up, or why they cannot be merged; needed for a merge only.
     """
     now = parse_time(decision.at)
+    if isinstance(items, ErrorInfo):
+        return _end(origin, status.failed(origin.status, reason="RuntimeError", now=decision.at, error=items))
     if decision.how == "merged":
         return _merge(origin, decision, items, now)
     if decision.how == states.CANCELED:

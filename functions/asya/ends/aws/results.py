@@ -11,6 +11,7 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.ends.results import ResultRow, day_of, read_metadata, recent_object, result_metadata
+from asya.ends.stored_json import indented
 from asya.function.aws.bounded_reads import is_missing
 from asya.function.aws.conditional_writes import is_precondition_failure, is_write_conflict
 from asya.function.aws.receipt import Receipt
@@ -44,12 +45,12 @@ class Results:
         return f"s3://{self.bucket}/{self.prefix}{key}"
 
     def write_envelope(self, key: str, envelope: Envelope, namespace: str) -> str:
-        """Write an envelope as JSON, indented by two, with its metadata; returns the object's address.
+        """Write an envelope as JSON (`stored_json`), with its metadata; returns the object's address.
 
         Raises:
             ClientError, BotoCoreError: three writes failed.
         """
-        body = msgspec.json.format(encode(envelope), indent=2)
+        body = indented(encode(envelope))
         return self.write(key, body, metadata=result_metadata(envelope, namespace))
 
     def write(
@@ -162,7 +163,7 @@ class EndObjects:
         Raises:
             ClientError, BotoCoreError, KeyContestedError: the object can be neither written nor read.
         """
-        body = msgspec.json.format(encode(envelope), indent=2)
+        body = indented(encode(envelope))
         request = self.results.put_request(key, body, metadata=result_metadata(envelope, self.namespace))
         condition: PutObjectRequestTypeDef = {**request, "IfNoneMatch": "*"}
         for _ in range(_ROUNDS):

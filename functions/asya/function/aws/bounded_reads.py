@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _READERS_SHARE = 4
 """A payload is in memory as it was read, in its envelope, and encoded again."""
+_MERGES_SHARE = 6
+"""Slices are in memory as they were read, as a list, in the payload of the origin, in its envelope, and encoded again."""
 
 
 class Readable(Protocol):
@@ -20,16 +22,33 @@ class Readable(Protocol):
         """Read so many bytes at most."""
 
 
-def read_at_most(body: Readable, limit: int) -> bytes | None:
-    """Read a body of at most `limit` bytes; None if it is larger. A larger body is read up to one byte beyond the limit."""
+def read_at_most(body: Readable, limit: int | None) -> bytes | None:
+    """Read a body of at most `limit` bytes; None if it is larger. A larger body is read up to one byte beyond the limit.
+
+    Args:
+        limit: None for any size, outside of Lambda.
+    """
+    if limit is None:
+        return body.read(-1)
     content = body.read(limit + 1)
     return content if len(content) <= limit else None
 
 
 def largest_payload() -> int | None:
     """The bytes of the largest payload that this function reads for others; None outside of Lambda."""
+    memory = _memory()
+    return memory // _READERS_SHARE if memory is not None else None
+
+
+def largest_set() -> int | None:
+    """The bytes of the largest set of slices that this function merges; None outside of Lambda."""
+    memory = _memory()
+    return memory // _MERGES_SHARE if memory is not None else None
+
+
+def _memory() -> int | None:
     megabytes = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
-    return int(megabytes) * 1024 * 1024 // _READERS_SHARE if megabytes.isdecimal() else None
+    return int(megabytes) * 1024 * 1024 if megabytes.isdecimal() else None
 
 
 def is_missing(error: "ClientError") -> bool:

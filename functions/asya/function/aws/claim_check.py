@@ -33,6 +33,8 @@ class ClaimCheck:
         limit: the maximum bytes of a message.
         prefix: the key prefix of stored payloads; the gateway and the command may write under `INBOX_PREFIX` only.
         reader: the actor that restores payloads; None restores those for all actors.
+        is_bounded: whether a payload that the memory has no room for makes its envelope unreadable. A function without code of
+            users works for everybody, and everybody may store a payload for it.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class ClaimCheck:
         prefix: str = PAYLOADS_PREFIX,
         *,
         reader: str | None = None,
+        is_bounded: bool = True,
     ) -> None:
         self._s3 = s3
         self._bucket = bucket
         self._limit = limit
         self._prefix = prefix
         self._reader = reader
+        self._is_bounded = is_bounded
 
     def offload(self, delivery: Delivery) -> Delivery:
         """Store the payload of a delivery if SQS would refuse the message; otherwise return the delivery unchanged.
@@ -86,7 +90,7 @@ class ClaimCheck:
         return replace(envelope, payload=Raw(payload), headers=others)
 
     def _fetch(self, reference: PayloadReference, envelope_id: str) -> bytes:
-        limit = largest_payload() if self._reader is None else None
+        limit = largest_payload() if self._is_bounded else None
         if limit is not None and reference.size > limit:
             raise ParseError(
                 f"payload object {reference.key!r} has {reference.size:,} bytes, and this function has memory for {limit:,}",

@@ -7,7 +7,7 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.function.aws.bounded_reads import is_missing
+from asya.function.aws.bounded_reads import is_missing, is_unreadable, largest_payload, read_at_most
 from asya.function.aws.conditional_writes import put_if_absent
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Key
@@ -96,19 +96,23 @@ class FrameBuffer:
 
         Args:
             actor: the actor of the hop, if that is not this function. Its frames count if they were kept for one key alone,
-                because each sender to that actor can forge an envelope of this id.
+                because each sender to that actor can forge an envelope of this id. Its code writes them, so what has another
+                form, or more bytes than the memory has room for, counts as none.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be read.
         """
         key = hop_key(buffered_prefix(actor or self._actor), envelope, fingerprint(envelope))
+        if actor is not None:
+            kept = self._read_theirs(key)
+            others = self._with_keys(key) if kept is None else []
+            return self._read_theirs(others[0]) if len(others) == 1 else kept
         try:
             return self._read(key)
         except ClientError as error:
             if not is_missing(error):
                 raise
-        others = self._with_keys(key) if actor is not None else []
-        return self._read(others[0]) if len(others) == 1 else None
+        return None
 
     def _with_keys(self, key: str) -> list[str]:
         """The lists of a hop that were kept for envelopes with a key."""
@@ -132,6 +136,18 @@ class FrameBuffer:
     def _read(self, key: str) -> list[Frame]:
         answer = self._s3.get_object(Bucket=self._bucket, Key=key)
         return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
+
+    def _read_theirs(self, key: str) -> list[Frame] | None:
+        """Read what the code of another actor has written; None if it is no list of frames that this function can hold."""
+        try:
+            body = read_at_most(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"], largest_payload())
+            return [_frame(stored) for stored in _decoder.decode(body)] if body is not None else None
+        except ClientError as error:
+            if not (is_missing(error) or is_unreadable(error)):
+                raise
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass
+        return None
 
 
 def _stored(frame: Frame) -> _StoredFrame:

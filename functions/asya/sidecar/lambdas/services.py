@@ -90,7 +90,8 @@ class Services(Function):
         actor = self.settings.actor
         # Envelopes end here with the references that other actors received.
         reader = None if actor in names.END_ACTORS else actor
-        return ClaimCheck(clients.s3(), self.settings.bucket, reader=reader)
+        is_bounded = isinstance(self.keys, MeshKeys)
+        return ClaimCheck(clients.s3(), self.settings.bucket, reader=reader, is_bounded=is_bounded)
 
     @cached_property
     def outbox(self) -> Outbox:

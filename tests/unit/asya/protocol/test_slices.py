@@ -61,6 +61,7 @@ def test_an_envelope_that_is_not_a_slice_has_no_header() -> None:
         ({"actor": "X!"}, "fan-in actor name 'X!' is not a DNS label"),
         ({"aggregation_key": "results"}, "it starts with '/'"),
         ({"aggregation_key": "/a~2"}, "write ~0"),
+        ({"aggregation_key": "/a" * 101}, "100 parts at most; '/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a…' has 101"),
     ],
 )
 def test_a_malformed_header_is_named(change: dict[str, Any], problem: str) -> None:

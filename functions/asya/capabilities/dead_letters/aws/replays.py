@@ -103,7 +103,7 @@ class ReplaySources:
             if is_unreadable(error):
                 raise ApiError(409, "unreadable", f"{uri} is archived, or its key of encryption is missing") from error
             raise
-        content = body.read() if limit is None else read_at_most(body, limit)
+        content = read_at_most(body, limit)
         if content is None:
             raise ApiError(409, "unreadable", f"{uri} has more than {limit:,} bytes, which the gateway cannot replay")
         return content

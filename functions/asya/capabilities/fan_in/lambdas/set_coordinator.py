@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from msgspec import Raw
+
 from asya.capabilities.fan_in import sets
 from asya.capabilities.fan_in.aws.sets import LEASE_SECONDS, FanInSets, SetRecord, SetRepeats, SetTimes
 from asya.capabilities.fan_in.aws.slice_store import SliceStore
@@ -19,10 +21,12 @@ from asya.capabilities.fan_in.sets import (
     Incomplete,
     Merge,
     SetRepeat,
+    collected,
     decide,
     origin_delivery,
     to_decision,
 )
+from asya.function.aws.bounded_reads import largest_set
 from asya.function.aws.outbox import SendRefusedError
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import MAX_DELAY, Arrival, Delivery, Hop
@@ -233,10 +237,10 @@ class SetCoordinator:
 
     def _send_result(self, record: SetRecord, decision: Decision) -> Receipt:
         origin = self._origin(record)
-        items = {}
+        items: dict[int, Raw] | ErrorInfo = {}
         if decision.how == "merged":
             stored = self.slices.load_all(record.set_id, record.state.slice_count)
-            items = {index: decode(body).payload for index, body in stored if index != ORIGIN}
+            items = collected(((index, body) for index, body in stored if index != ORIGIN), largest_set())
         try:
             receipt = self._send_now(origin_delivery(origin, decision, items))
         except SendRefusedError as error:

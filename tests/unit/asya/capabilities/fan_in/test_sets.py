@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -16,6 +16,7 @@ from asya.capabilities.fan_in.sets import (
     Merge,
     SetAction,
     SetState,
+    collected,
     decide,
     origin_delivery,
     to_decision,
@@ -253,6 +254,27 @@ def test_a_place_that_the_results_cannot_be_put_fails_the_origin() -> None:
     assert ended.status is not None
     assert ended.status.error is not None
     assert "cannot be put into a text" in ended.status.error.message
+
+
+@pytest.mark.rule("9.size")
+@settings(max_examples=40)
+@given(sizes=st.lists(st.integers(2, 40), max_size=8), limit=st.integers(0, 400) | st.none())
+def test_a_set_that_its_function_cannot_hold_fails_its_origin(sizes: list[int], limit: int | None) -> None:
+    """Else it would end the process at each try, and delay other sets."""
+    bodies = {index: message(payload="x" * size) for index, size in enumerate(sizes, 1)}
+    read = list[int]()
+    items = collected(((index, body) for index, body in bodies.items() if not read.append(index)), limit)
+    if limit is None or sum(map(len, bodies.values())) <= limit:
+        assert items == {index: decode(body).payload for index, body in bodies.items()}
+        return
+    assert sum(len(bodies[index]) for index in read[:-1]) <= limit
+    delivery = origin_delivery(origin(), MERGED, items)
+    ended = decode(delivery.body)
+    assert (delivery.actor, bytes(ended.payload)) == ("x-sink", bytes(origin().envelope.payload))
+    assert ended.status is not None
+    assert ended.status.error is not None
+    assert (ended.status.phase, ended.status.error.type) == ("failed", "ResultTooLarge")
+    assert f"more than {limit:,} bytes" in ended.status.error.message
 
 
 def test_a_route_that_leads_nowhere_is_a_mismatch_outside_of_the_set() -> None:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from asya.function.aws.bounded_reads import largest_payload, read_at_most
+from asya.function.aws.bounded_reads import largest_payload, largest_set, read_at_most
 
 
 @pytest.mark.parametrize(("size", "expected"), [(0, 0), (9, 9), (10, 10), (11, None), (1000, None)])
@@ -21,3 +21,4 @@ def test_the_largest_payload_is_a_share_of_the_memory(
 ) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", memory)
     assert largest_payload() == expected
+    assert largest_set() == (None if expected is None else 89_478_485)

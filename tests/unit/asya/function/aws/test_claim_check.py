@@ -200,7 +200,10 @@ def test_a_function_that_reads_for_all_reads_no_payload_that_it_cannot_hold(monk
     error = refused(s3, reference(size=700_000_000))
     assert "700,000,000 bytes, and this function has memory for 134,217,728" in str(error)
     assert make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference()})))
-    own = ClaimCheck(s3, "mesh-bucket", reader="ab")  # type: ignore[arg-type]
+    crew = ClaimCheck(s3, "mesh-bucket", reader="ab")  # type: ignore[arg-type]
+    with pytest.raises(ParseError, match="has memory for"):
+        crew.redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference(size=700_000_000)})))
+    own = ClaimCheck(s3, "mesh-bucket", reader="ab", is_bounded=False)  # type: ignore[arg-type]
     with pytest.raises(ParseError, match="does not match"):  # an actor has the memory that its author gave it
         own.redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference(size=700_000_000)})))
 

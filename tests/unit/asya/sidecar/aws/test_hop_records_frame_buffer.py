@@ -68,3 +68,19 @@ def test_a_fan_in_actor_reads_the_frames_of_another_actor() -> None:
     own = FrameBuffer(s3, "mesh-bucket", "x-fan-in")  # type: ignore[arg-type]
     assert own.load(ENVELOPE) is None
     assert own.load(ENVELOPE, actor="infer") == [Frame(raw(1))]
+
+
+FORMS = {"{}": b"{}", "[1]": b"[1]", "bytes": b"\xff", "depth": b"[" * 5000, "size": b"[" + b" " * (1 << 20) + b"]"}
+
+
+@pytest.mark.rule("6.buffered.readers")
+@pytest.mark.parametrize("form", [*FORMS, "GLACIER"])
+def test_frames_that_code_of_another_actor_has_made_unreadable_count_as_none(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would come back at each start of the work on everybody's replays, or end the process by their size."""
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1")
+    s3 = MemoryS3()
+    storage = {} if form in FORMS else {"StorageClass": form}
+    s3.put_object(Bucket="mesh-bucket", Key="buffered/infer/a%2Fb/2/1.json", Body=FORMS.get(form, b"[]"), **storage)
+    assert FrameBuffer(s3, "mesh-bucket", "x-fan-in").load(ENVELOPE, actor="infer") is None  # type: ignore[arg-type]
