@@ -44,6 +44,8 @@ _ID = re.compile(r"(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,
 """A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `250ms`."""
 _DIGEST = re.compile(r"[0-9a-fA-F]{7,}")
 _RUN_OF_NUMBERS = re.compile(r"#(?:\.#)+")
+_NAME_LIMIT = 63
+"""Characters of the name of an actor. A report may name a longer one."""
 _KIND_LIMIT = 300
 """Characters of the error of a group: it is shown in tables, and given as a filter."""
 
@@ -128,7 +130,7 @@ def group_of(task: "TaskRecord | TaskView", retried: ErrorInfo | None = None) ->
         retried: the error after which the task runs again, if it has not failed.
     """
     return FailureGroup(
-        actor=task.actor or "",
+        actor=(task.actor or "")[:_NAME_LIMIT],
         error=failure_kind(task.status, shortened_error(retried or task.error), task.reason),
         count=1,
         first=task.created_at,

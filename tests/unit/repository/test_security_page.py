@@ -290,6 +290,20 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/capabilities/dead_letters/lambdas/test_dlq.py": (
             "test_no_queue_with_many_letters_delays_those_of_another",
         ),
+        "unit/asya/sidecar/aws/test_circuit_breaker.py": ("test_who_looks_at_all_actors_reads_a_circuit_of_any_form",),
+    },
+    "actor.sizes": {
+        "unit/asya/function/aws/test_claim_check.py": (
+            "test_a_function_that_reads_for_all_reads_no_payload_that_it_cannot_hold",
+        ),
+        "unit/asya/sidecar/aws/test_hop_records_frame_buffer.py": (
+            "test_frames_that_code_of_another_actor_has_made_unreadable_count_as_none",
+        ),
+        "unit/asya/capabilities/fan_in/test_sets.py": ("test_a_set_that_its_function_cannot_hold_fails_its_origin",),
+        "unit/asya/protocol/test_slices.py": ("test_a_malformed_header_is_named",),
+        "unit/asya/ends/test_stored_json.py": ("test_the_depth_of_a_payload_bounds_its_object",),
+        "unit/asya/tasks/aws/test_lists_filters.py": ("test_a_page_has_so_many_bytes_or_one_item",),
+        "unit/asya/tasks/aws/test_failure_groups.py": ("test_groups_are_those_of_the_listed_tasks",),
     },
     "actor.redrive": {
         "unit/asya/capabilities/dead_letters/test_redrive.py": (

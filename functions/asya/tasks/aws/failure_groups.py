@@ -14,6 +14,8 @@ from asya.tasks.view import TaskView
 # Keys of failed tasks that one page of groups reads, give or take a page of the index, and pages of the index.
 MAX_KEYS = 5_000
 MAX_INDEX_PAGES = 200
+# Groups of one page, give or take those of a page of the index: an answer of Lambda has 6 MB.
+MAX_GROUPS = 500
 # Keys of one query of a shard.
 _QUERY_SIZE = 1_000
 
@@ -48,7 +50,7 @@ class Failures:
             resolved += left_out
             count += len(page.keys)
             last = page.complete_to
-            if last is not None and (count >= MAX_KEYS or number == MAX_INDEX_PAGES):
+            if last is not None and (count >= MAX_KEYS or number == MAX_INDEX_PAGES or len(groups) >= MAX_GROUPS):
                 return FailurePage(groups, last.for_owner(owner) if owner is not None else last, resolved)
         return FailurePage(groups, None, resolved)
 

@@ -8,6 +8,7 @@ from itertools import islice
 from asya.function.aws import clients
 from asya.function.aws.table import chunks
 from asya.protocol import states
+from asya.protocol.exact_json import encode_json
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
@@ -164,6 +165,14 @@ MAX_INDEX_PAGES = 25
 MAX_SUMMARIES = 1_000
 # Summaries of one read, and keys of one page of the index, in a filtered list.
 SUMMARY_BATCH = 100
+# Bytes of a page, except if its first item alone has more: an answer of Lambda has 6 MB, in which a quote counts four times.
+# Code of an actor may report tasks with routes of 128 KiB, in the name of any owner.
+PAGE_BYTES = 1024 * 1024
+
+
+def size_of(item: TaskView | TimelineEntry) -> int:
+    """The bytes that an item adds to an answer."""
+    return len(encode_json(item))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +220,7 @@ class TaskLists:
 
     def _read(self, query: ListQuery, owner: str | None, now: datetime) -> TaskListPage:
         """A page; `next` is the key of the last inspected task."""
-        wanted, views, summaries, resolved = query.filter, list[TaskView](), 0, 0
+        wanted, views, summaries, resolved, room = query.filter, list[TaskView](), 0, 0, PAGE_BYTES
         size = max(query.limit, SUMMARY_BATCH) if wanted.reads_records else query.limit
         owner = wanted.owner if owner is None else owner
         last = start_of(query)
@@ -225,6 +234,9 @@ class TaskLists:
                             return TaskListPage(views, last, resolved)
                         task = self.tasks.read(key.task_id, now)
                         if task is not None and is_of(task.owner, owner) and wanted.matches(shown := list_view(task)):
+                            room -= size_of(shown)
+                            if room < 0 and views:
+                                return TaskListPage(views, last, resolved)
                             views.append(shown)
                     resolved += key.task_id in left_out
                     last = key
@@ -259,10 +271,16 @@ class TaskLists:
     def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> TimelinePage:
         """Read a page of a task's hops of all generations, in order."""
         entries = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
-        if len(entries) <= limit:
-            return TimelinePage(entries, None)
-        last = entries[limit - 1]
-        return TimelinePage(entries[:limit], HopKey(last.generation, last.position, last.attempt))
+        room, shown = PAGE_BYTES, list[TimelineEntry]()
+        for entry in entries[:limit]:
+            room -= size_of(entry)
+            if room < 0 and shown:
+                break
+            shown.append(entry)
+        if len(shown) == len(entries):
+            return TimelinePage(shown, None)
+        last = shown[-1]
+        return TimelinePage(shown, HopKey(last.generation, last.position, last.attempt))
 
 
 def is_of(owner: str | None, wanted: str | None) -> bool:

@@ -42,6 +42,7 @@ def test_groups_are_those_of_the_listed_tasks(
             patch.setattr(failure_groups, "_QUERY_SIZE", 2)
             patch.setattr(failure_groups, "MAX_KEYS", 3)
             patch.setattr(failure_groups, "MAX_INDEX_PAGES", 2)
+            patch.setattr(failure_groups, "MAX_GROUPS", 1)
         listed = chain(*world.filtered_pages(failed, 100, owner))
         assert groups_of(world, failed, owner) == merged(
             group_of(task, task.retry.error if task.retry is not None else None) for task in listed

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asya.protocol.envelope import Route
+from asya.protocol.exact_json import encode_json
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws import index as task_index
 from asya.tasks.aws import lists
 from asya.tasks.aws import lists as task_lists
 from asya.tasks.aws.sweep_marks import SweepMark
-from asya.tasks.listing import TaskFilter
+from asya.tasks.listing import TaskFilter, TimelineEntry
 from asya.tasks.view import TaskView
 from tests.doubles.listed_tasks import filters, meshes
 from tests.doubles.task_lists import ALICE, NOW, World
@@ -47,6 +49,7 @@ def test_a_filtered_list_is_the_whole_list_filtered(
             patch.setattr(task_lists, "SUMMARY_BATCH", 2)
             patch.setattr(task_lists, "MAX_SUMMARIES", 4)
             patch.setattr(task_lists, "MAX_INDEX_PAGES", 3)
+            patch.setattr(task_lists, "PAGE_BYTES", 400)
         everything = listed(world, TaskFilter(), owner=owner)
         assert listed(world, wanted, owner=owner) == [task for task in everything if wanted.matches(task)]
     assert {task.id for task in everything} == {task.id for task in tasks if owner in (None, task.owner)}
@@ -94,6 +97,33 @@ def test_a_page_of_rare_tasks_reads_so_many_and_ends_short(monkeypatch: pytest.M
     pages = list(world.filtered_pages(TaskFilter(tool="order"), 20))
     assert (len(pages[0]), len(pages) > 1, [task.id for page in pages for task in page]) == (0, True, ["failed-0"])
     assert len(world.tables.read) == 241 + 1
+
+
+@pytest.mark.rule("13.list.bytes")
+@given(sizes=st.lists(st.integers(0, 2_000), min_size=1, max_size=8), room=st.integers(0, 8_000))
+@settings(max_examples=30)
+def test_a_page_has_so_many_bytes_or_one_item(sizes: list[int], room: int) -> None:
+    """Who writes routes of 128 KiB makes no list, and no timeline, too large for an answer."""
+    world = World()
+    for number, size in enumerate(sizes):
+        time = format_time(at(number))
+        record = TaskRecord(id=f"t{number}", status="running", created_at=time, updated_at=time)
+        world.store.put_record(record, None, at(0))
+        long = event(record.id, "received", route=Route((), "a" * size, ()))
+        world.tasks.report(
+            [long, event("t0", "received", number + 1, actor="a" * (size // 2))], at(1), may_create=False
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task_lists, "PAGE_BYTES", room)
+        pages = list(world.filtered_pages(TaskFilter(), 5))
+        hops, after = list[list[TimelineEntry]](), None
+        while not hops or after is not None:
+            page = world.lists.timeline("t0", after, 5, NOW)
+            hops.append(page.hops)
+            after = page.next
+    assert [task.id for page in pages for task in page] == [f"t{number}" for number in reversed(range(len(sizes)))]
+    assert [hop.position for found in hops for hop in found] == list(range(len(sizes) + 1))
+    assert all(len(found) == 1 or len(encode_json(found)) <= room + 9 for found in (*pages, *hops))
 
 
 @pytest.mark.rule("13.backstop.read", "13.list.status")
