@@ -83,18 +83,6 @@ def may_send(mesh: MeshTable, sender: str, target: str) -> bool:
     return target in names.ROUTABLE_CREW or _declares(mesh, sender, target)
 
 
-def check_next(mesh: MeshTable, sender: str, target: str) -> str:
-    """Return `target` if it may receive envelopes in this mesh, and from this sender.
-
-    Raises:
-        TargetError: the name is invalid or reserved, the mesh has no such actor, or the sender may not send to it.
-    """
-    check_target(mesh, target)
-    if not may_send(mesh, sender, target):
-        raise _forbidden(mesh, [sender], target)
-    return target
-
-
 def check_way(
     mesh: MeshTable, envelope: Envelope, holders: tuple[str, ...], ahead: Sequence[str], *, continued: bool = False
 ) -> None:

@@ -50,7 +50,6 @@ ROLE_INLINE_POLICIES: Final = Limit(10_240, "characters of all inline policies o
 MANAGED_POLICY: Final = Limit(6_144, "characters of a managed policy", _IAM)
 MANAGED_POLICIES_OF_A_ROLE: Final = Limit(10, "managed policies of a role", _IAM)
 TRUST_POLICY: Final = Limit(2_048, "characters of a trust policy", _IAM)
-SESSION_POLICY: Final = Limit(2_048, "characters of a session policy and its policy ARNs", _IAM)
 ROLES_OF_AN_ACCOUNT: Final = Limit(1_000, "roles of an account", _IAM, is_quota=True)
 MANAGED_POLICIES_OF_AN_ACCOUNT: Final = Limit(1_500, "managed policies of an account", _IAM, is_quota=True)
 NAME_OF_A_ROLE: Final = Limit(64, "characters of a role's name", _IAM)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asya.function.targets import TargetError, awaits_deployment, check_next, check_target, overrides
+from asya.function.targets import TargetError, awaits_deployment, check_target, check_way, overrides
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
 from tests.doubles.envelopes import mesh, message
@@ -53,19 +53,20 @@ def test_an_actor_may_send_to_itself_the_crew_and_its_targets(
     can_send_to: tuple[str, ...] | None, allowed: set[str]
 ) -> None:
     table = mesh(ROUTABLE | {"infer": Actor(kind="handler", can_send_to=can_send_to), "audit": Actor(kind="handler")})
+    envelope = decode(message())
     for target in ("infer", "post", "audit", "x-checkpoint"):
         if target in allowed:
-            assert check_next(table, "infer", target) == target
+            check_way(table, envelope, ("infer",), (target,))
         else:
             with pytest.raises(TargetError, match=f"actor 'infer' may not send to '{target}'"):
-                check_next(table, "infer", target)
+                check_way(table, envelope, ("infer",), (target,))
 
 
 @pytest.mark.rule("5.12.forbidden")
 def test_the_error_names_the_key_with_all_targets() -> None:
     table = mesh({"infer": Actor(kind="handler", can_send_to=("post", "audit")), "audit": Actor(kind="handler")})
     with pytest.raises(TargetError) as caught:
-        check_next(table, "infer", "prep")
+        check_way(table, decode(message()), ("infer",), ("prep",))
     assert str(caught.value) == (
         "actor 'infer' may not send to 'prep'; "
         "to allow it, write in the mesh file under actors.infer: can_send_to: [audit, post, prep]"
