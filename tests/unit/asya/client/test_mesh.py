@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import pytest
 
 from asya.client import AccessDeniedError, ConflictError, ContractError, Mesh, MeshError, NotFoundError, RefusedError
+from asya.protocol.keys import S3Prefix
+from asya.testing.services.clients import Bucket
+from asya.testing.services.direct import MemoryS3
 from tests.unit.asya.client.conftest import task
 
 if TYPE_CHECKING:
@@ -166,3 +170,39 @@ def test_tasks_are_read_page_by_page(gateway: FakeGateway, mesh: Mesh) -> None:
         {"status": "failed", "limit": "100"},
         {"status": "failed", "limit": "100", "cursor": "x"},
     ]
+
+
+@pytest.fixture
+def bucket(client: MeshClient) -> MemoryS3:
+    """The bucket of the mesh, whose data lies below a prefix."""
+    found, connection = MemoryS3(bucket=Bucket(name="asya-shop")), client.connection
+    connection.data = S3Prefix("asya-shop", "data/")  # type: ignore[misc]
+    connection.s3 = lambda: found  # type: ignore[method-assign,assignment,return-value]
+    return found
+
+
+@pytest.mark.parametrize("content", [b"a,b", io.BytesIO(b"a,b")])
+def test_a_file_is_written_and_opened_by_its_reference(mesh: Mesh, bucket: MemoryS3, content: bytes | BinaryIO) -> None:
+    assert mesh.write_data("orders/7.csv", content) == "s3://asya-shop/data/orders/7.csv"
+    assert bucket.keys() == ["data/orders/7.csv"]
+    assert mesh.open_data("orders/7.csv").read() == b"a,b"
+
+
+def test_a_file_that_the_data_lacks_is_named(mesh: Mesh, bucket: MemoryS3) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the data of the mesh has no orders/8\.csv"):
+        mesh.open_data("orders/8.csv")
+    assert bucket.keys() == []
+
+
+def test_what_is_no_reference_is_no_call(mesh: Mesh, bucket: MemoryS3) -> None:
+    for act in (lambda: mesh.write_data("s3://other/7.csv", b""), lambda: mesh.open_data("")):
+        with pytest.raises(ValueError, match="is not a reference"):
+            act()
+    assert bucket.calls == []
+
+
+def test_a_failure_of_the_bucket_is_an_error_of_the_mesh(mesh: Mesh, bucket: MemoryS3) -> None:
+    bucket.fails = lambda _action, _key: True
+    for act in (lambda: mesh.write_data("orders/7.csv", b""), lambda: mesh.open_data("orders/7.csv")):
+        with pytest.raises(MeshError, match=r"orders/7\.csv"):
+            act()
