@@ -78,11 +78,6 @@ def check_target(mesh: MeshTable, actor: str) -> str:
 _WITHOUT_EDGES = frozenset({"crew", "fan_in"})
 
 
-def may_send(mesh: MeshTable, sender: str, target: str) -> bool:
-    """Whether an actor may send envelopes to another one, as its role may (`protocol §1`)."""
-    return target in names.ROUTABLE_CREW or _declares(mesh, sender, target)
-
-
 def check_way(
     mesh: MeshTable, envelope: Envelope, holders: tuple[str, ...], ahead: Sequence[str], *, continued: bool = False
 ) -> None:
