@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from asya.protocol.names import END_ACTORS
+from asya.protocol.names import END_ACTORS, SINK
 from asya.registry import PRODUCT
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _ways(mesh: MeshFile) -> Iterator[Way]:
         for policy, section in actor.resiliency.policies.items():
             for start, end in pairwise((name, *(section.then_route or ()))):
                 yield Way(start, end, "policy", policy)
-    yield from (Way("x-sink", hook, "hook") for hook in mesh.sink.hooks)
+    yield from (Way(SINK, hook, "hook") for hook in mesh.sink.hooks)
 
 
 def _kind(name: str, actor: ActorSection | None) -> str:

@@ -6,6 +6,7 @@ A stage is part of the namespace, such as `shop-staging`.
 import hashlib
 import re
 from functools import lru_cache
+from typing import Final
 
 LABEL_PATTERN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 LABEL_LIMIT = 63
@@ -18,10 +19,10 @@ REGION_LIMIT = 15  # us-isof-south-1
 METRICS_NAMESPACE = "Asya"
 """The namespace in CloudWatch of the metrics of all meshes."""
 
-SINK = "x-sink"
+SINK: Final = "x-sink"
 SUMP = "x-sump"
 PAUSE = "x-pause"
-RESUME = "x-resume"
+RESUME: Final = "x-resume"
 WAIT = "x-wait"
 CHECKPOINT = "x-checkpoint"
 FAN_IN = "x-fan-in"

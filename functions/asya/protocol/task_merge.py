@@ -10,7 +10,7 @@ from datetime import timedelta
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from asya.protocol import states
+from asya.protocol import names, states
 from asya.protocol.envelope import UNKNOWN_HOP
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent, is_end
@@ -310,7 +310,7 @@ def _paused_after_end(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     """
     if record.has_succeeded or event.position <= record.last_pause:
         return record
-    release = PauseRelease(to="x-sink", epoch=event.position, at=max(record.updated_at, event.at))
+    release = PauseRelease(to=names.SINK, epoch=event.position, at=max(record.updated_at, event.at))
     if record.has_failed:
         error = record.error or ErrorInfo(type="RuntimeError", message="the task failed before it paused")
         release = replace(release, failure=PauseFailure(reason=known_reason(record.reason), error=error))
@@ -327,7 +327,7 @@ def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) ->
     if status != states.CANCELED:
         return None
     if record.is_paused and record.pause_epoch is not None:
-        return PauseRelease(to="x-sink", epoch=record.pause_epoch, at=event.at)
+        return PauseRelease(to=names.SINK, epoch=record.pause_epoch, at=event.at)
     return record.handover
 
 

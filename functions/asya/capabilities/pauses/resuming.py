@@ -55,7 +55,7 @@ def resume_task(record: TaskRecord, stored: Envelope, answers: Answers, *, now: 
         deadline_at=deadline_after(pause, at),
         pause=None,
         resumed_epoch=epoch,
-        handover=PauseRelease(to="x-resume", epoch=epoch, at=at, input=_encoded(complete)),
+        handover=PauseRelease(to=names.RESUME, epoch=epoch, at=at, input=_encoded(complete)),
     )
 
 
@@ -158,5 +158,5 @@ def expire_pause(record: TaskRecord, limit: timedelta, *, now: datetime) -> Task
         reason="Timeout",
         error=error,
         pause=None,
-        handover=PauseRelease(to="x-sink", epoch=record.pause_epoch, at=at, failure=failure),
+        handover=PauseRelease(to=names.SINK, epoch=record.pause_epoch, at=at, failure=failure),
     )

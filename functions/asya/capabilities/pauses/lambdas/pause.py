@@ -27,7 +27,7 @@ from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record
-from asya.protocol import states
+from asya.protocol import names, states
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
@@ -113,7 +113,7 @@ class PauseActor:
 
     def _end_as_canceled(self, stored: Envelope, epoch: int) -> Receipt:
         """Send the kept envelope of a canceled task to x-sink. The gateway may release it too: x-sink ends it once."""
-        release = PauseRelease(to="x-sink", epoch=epoch, at=format_time(self.services.now()))
+        release = PauseRelease(to=names.SINK, epoch=epoch, at=format_time(self.services.now()))
         return self.services.outbox.send(release_delivery(stored, release))
 
     def _pause(self, hop: Hop, url: str) -> list[Receipt]:
