@@ -186,7 +186,8 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py tests/simulation/test_trigger_lanes.py \
 	  tests/simulation/test_named.py \
 	  tests/simulation/same_verdict tests/spark/test_same_verdict_of_*.py \
-	  tests/unit/asya/capabilities/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py
+	  tests/unit/asya/capabilities/fan_in/lambdas/test_fan_in_counts.py tests/unit/asya/contracts/test_common_values.py \
+	  tests/unit/asya/capabilities/triggers/lambdas/test_lane_queue_deployments.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
 	@$(MAKE) --no-print-directory mutation
 	@$(MAKE) --no-print-directory docs

@@ -1,5 +1,6 @@
 """Lanes while the settings of their trigger change: whatever a lane holds then, it comes to rest."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +25,7 @@ SETTINGS = [
     Trigger(route=("infer",), overlap=overlap, by=by, **window)
     for overlap, by, window in product(OVERLAPS, (None, "/lane"), WINDOWS)
 ]
-STORIES = 2
+STORIES = 4 if os.environ.get("ASYA_FULL_SIZE") else 1
 """Histories of each pair of settings."""
 
 
