@@ -14,8 +14,9 @@ from asya import registry
 from asya.heavy.job_python import AWS_CLIENT
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya_infra.build import folder as folder_module
+from asya_infra.build import functions
 from asya_infra.build.folder import build_once, digest, source_files
-from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
+from asya_infra.build.functions import build_dispatcher, build_gateway, build_handlers, build_layer, build_table
 from asya_infra.build.jobs import Archive, JobFiles, build_jobs
 from asya_infra.build.packages import LAMBDA, PackagesError, Target, install
 from tests.paths import PROJECT
@@ -234,6 +235,19 @@ def test_the_dispatcher_brings_a_boto3_that_knows_execution_policies(tmp_path: P
     result = subprocess.run([str(CLOUD_PYTHON), "-I", "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert sum(map(len, contents(folder).values())) <= 12 * 1024 * 1024
+
+
+@pytest.mark.parametrize("build", [build_dispatcher, build_gateway])
+def test_another_table_has_the_same_packages_without_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Callable[[Path, Target, bytes], Path]
+) -> None:
+    target = Target(interpreter=CLOUD_PYTHON)
+    first = contents(build(tmp_path, target, b"1"))
+    monkeypatch.setattr(functions, "install", None)
+    second = contents(build(tmp_path, target, b"2"))
+    assert (first.pop("mesh.json"), second.pop("mesh.json")) == (b"1", b"2")
+    assert first == second
+    assert len(first) > 10
 
 
 def test_job_code(tmp_path: Path) -> None:

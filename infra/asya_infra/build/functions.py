@@ -1,6 +1,7 @@
 """Builds the layer and the code of each kind of function."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources, link
@@ -57,7 +58,7 @@ def build_handlers(root: Path, target: Target, code: Path, table: bytes | None, 
 
     def build(folder: Path) -> None:
         if packages is not None:
-            shutil.copytree(packages, folder, copy_function=link, symlinks=True, dirs_exist_ok=True)
+            _link_all(packages, folder)
         copy_sources(code, folder)
         if table is not None:
             (folder / _TABLE_FILE).write_bytes(table)
@@ -73,13 +74,20 @@ def build_table(root: Path, table: bytes) -> Path:
 
 def build_gateway(root: Path, target: Target, table: bytes) -> Path:
     """Build the code of the gateway's API function: a JSON Schema validator and the actor table."""
-    requirements = _REQUIREMENTS / "gateway.txt"
+    validator = _build_validator(root, target)
 
     def build(folder: Path) -> None:
-        install(requirements, folder, target, hashed=True)
+        _link_all(validator, folder)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "gateway", [*packages_key(requirements, target, hashed=True), table], build)
+    return build_once(root, "gateway", [validator.name, table], build)
+
+
+def _build_validator(root: Path, target: Target) -> Path:
+    """Build the packages of the gateway's API function, which all tables share."""
+    requirements = _REQUIREMENTS / "gateway.txt"
+    key = packages_key(requirements, target, hashed=True)
+    return build_once(root, "validator", key, lambda folder: install(requirements, folder, target, hashed=True))
 
 
 def build_server(root: Path, table: bytes) -> Path:
@@ -95,16 +103,26 @@ def build_server(root: Path, table: bytes) -> Path:
 
 def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
     """Build the code of the dispatcher: a newer boto3 than Lambda's, and the actor table."""
-    requirements = _REQUIREMENTS / "dispatch.txt"
+    packages = build_runtime(root, target)
+    models = packages / "botocore" / "data"
+
+    def other_services(folder: str, names: list[str]) -> list[str]:
+        return (
+            [name for name in names if name not in _SERVICES and (models / name).is_dir()]
+            if Path(folder) == models
+            else []
+        )
 
     def build(folder: Path) -> None:
-        install(requirements, folder, target, hashed=True)
-        for service in (folder / "botocore" / "data").iterdir():
-            if service.is_dir() and service.name not in _SERVICES:
-                shutil.rmtree(service)
+        _link_all(packages, folder, other_services)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "dispatcher", [*packages_key(requirements, target, hashed=True), table], build)
+    return build_once(root, "dispatcher", [packages.name, table], build)
+
+
+def _link_all(packages: Path, folder: Path, left_out: Callable[[str, list[str]], list[str]] | None = None) -> None:
+    """Link installed packages into a folder. An installation takes a process and a second, and each change of a mesh a folder."""
+    shutil.copytree(packages, folder, copy_function=link, symlinks=True, dirs_exist_ok=True, ignore=left_out)
 
 
 def _write(path: Path, content: bytes) -> None:
