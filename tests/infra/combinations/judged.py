@@ -7,7 +7,7 @@ mesh keeps as much of a choice as the loader accepts.
 import copy
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -16,13 +16,15 @@ from asya_infra.mesh_file.checks import run_checks
 from asya_infra.mesh_file.checks.context import Context
 from asya_infra.mesh_file.source import Location, Problem, Source
 from asya_infra.mesh_file.validation import validate
-from tests.infra.combinations.options import ANY, Option, Path
+from tests.infra.combinations.options import ANY, Ladder, Option, Path
 from tests.infra.combinations.samples import CODE, FIXED, SKELETON
 
 Choice = Mapping[str, int]
 """The level of options by their names, counted from 1; options that are not there have no value."""
 MeshValues = dict[str, Any]
 _NAMESPACE = "shop"
+_FEW_ACTORS = {"actors.light": 1, "actors.heavy": 1}
+"""Those that tools and triggers lead to."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ class Judge:
         self.folder = folder
         self.options = {option.name: option for option in options}
         self._sections = {option.path for option in self.options.values()}
-        self.options |= {
-            name: self._without_ladder(option) for name, option in self.options.items() if option.is_ladder
-        }
+        for name, option in self.options.items():
+            if option.ladder is not None:
+                self.options[name] = self._without_ladder(option, option.ladder)
 
     @property
     def every_entry(self) -> dict[str, int]:
@@ -81,19 +83,27 @@ class Judge:
             choice: the levels.
             protected: the options that stay; None is returned if the loader refuses one of them in each place.
         """
+        found = self.judged(choice, protected)
+        return found if isinstance(found, Accepted) else None
+
+    def judged(self, choice: Choice, protected: frozenset[str]) -> Accepted | str:
+        """Return the mesh with as much of a choice as the loader accepts, or why it refuses what stays."""
         refused: set[_Written] = set()
+        reason = "its section is not there"
         while True:
             values, written = self._build(choice, refused)
+            kept = {each.option for each in written}
+            if not protected <= kept:
+                return reason
             problems = self._problems(values)
             if not problems:
-                kept = {each.option for each in written}
-                levels = {name: level for name, level in choice.items() if name in kept}
-                return Accepted(values, levels) if protected <= kept else None
+                return Accepted(values, {name: level for name, level in choice.items() if name in kept})
+            reason = problems[0].message
             # One at a time in each entry: the next problem may have the same cause.
             first = {each.place[:2]: each for each in reversed(problems)}.values()
             culprits = {culprit for each in first if (culprit := _culprit(each, written, protected)) is not None}
             if not culprits:
-                return None
+                return reason
             refused |= culprits
 
     def everything(self, without: Set[str] = frozenset()) -> Accepted:
@@ -103,30 +113,53 @@ class Judge:
         assert mesh is not None
         return mesh
 
-    def _without_ladder(self, option: Option) -> Option:
-        """Return an option with the least and the largest value that the loader accepts at each entry, and `none`."""
-        levels = [level for level in option.levels if level != "none"]
-        first, last = self._first_accepted(option.name, levels), self._first_accepted(option.name, levels[::-1])
-        none = self._first_accepted(option.name, [level for level in option.levels if level == "none"])
-        return replace(option, levels=tuple(dict.fromkeys([*none, *first, *last])), is_ladder=False)
+    def _without_ladder(self, option: Option, ladder: Ladder) -> Option:
+        """Return an option with `none`, and with the least and the largest value that the loader accepts at each entry.
 
-    def _first_accepted(self, name: str, levels: Sequence[Any]) -> list[Any]:
-        """Return the levels that are the first ones which the loader accepts at some entry."""
-        option, found, open_places = self.options[name], [], None
-        for level in levels:
-            self.options[name] = replace(option, levels=(level,))
-            values, written = self._build({**self.every_entry, name: 1}, set())
-            own = {each.place for each in written if each.option == name}
-            problems = self._problems(values)
-            accepted = {place for place in own if not any(_is_about(place, each.place) for each in problems)}
-            open_places = own if open_places is None else open_places
-            if accepted & open_places:
-                found.append(level)
-            open_places -= accepted
-            if not open_places:
+        A value that another key of the section has to allow is tried beside each of them.
+        """
+        siblings = self.beside(option.name)
+        entries = "actors" if option.path[0] == "defaults" else option.path[0]
+        base = {
+            name: level
+            for name, level in self.every_entry.items()
+            if not _is_entry(self.options[name].path) or self.options[name].path[0] == entries
+        }
+        base |= _FEW_ACTORS
+        alone = {name: level for name, level in base.items() if name not in siblings}
+        contexts = [base, alone, *({**base, each: 1} for each in siblings)]
+        for context in contexts:
+            trial = _Trial(self, option, ladder.write, context)
+            first, last = trial.ends(ladder.rungs), trial.ends(ladder.rungs[::-1])
+            if first:
                 break
-        self.options[name] = option
-        return found
+        steps = [*first, *last]
+        assert steps, f"no mesh has {option.name}"
+        next_ones = ((min(steps) - 1, ladder.rungs[0]), (max(steps) + 1, ladder.rungs[-1]))
+        outer = [step for step, end in next_ones if end not in steps]
+        # The bounds of the type may need another value of another key.
+        declared = ladder.rungs[1:-1] if ladder.is_bounded else ()
+        levels = dict.fromkeys([*option.levels, *map(ladder.write, (*declared, *steps))])
+        return replace(option, levels=tuple(levels), ladder=None, beyond=tuple(map(ladder.write, outer)))
+
+    def beside(self, name: str) -> list[str]:
+        """Return the other options of a section that have values."""
+        section = self.options[name].path[:-1]
+        return [
+            each.name
+            for each in self.options.values()
+            if section and each.path[:-1] == section and each.name != name and each.levels
+        ]
+
+    def places_of(self, option: Option, choice: Choice) -> set[Location]:
+        """Return the places where the loader accepts the only value of an option, beside a choice."""
+        former = self.options[option.name]
+        self.options[option.name] = option
+        values, written = self._build(choice, set())
+        self.options[option.name] = former
+        problems = self._problems(values)
+        own = {each.place for each in written if each.option == option.name}
+        return {place for place in own if not any(_is_about(place, each.place) for each in problems)}
 
     def _build(self, choice: Choice, refused: set[_Written]) -> tuple[MeshValues, list[_Written]]:
         values: MeshValues = {"namespace": _NAMESPACE, **FIXED}
@@ -170,6 +203,50 @@ class Judge:
         return [_Found(tuple(json.loads(problem.where)), problem.message) for problem in problems]
 
 
+class _Trial:
+    """Tries values of one option at all entries that may have it."""
+
+    def __init__(self, judge: Judge, option: Option, write: Callable[[int], Any], context: Choice) -> None:
+        self._judge = judge
+        self._option = option
+        self._write = write
+        self._context = {**context, option.name: 1}
+        self._known: dict[int, set[Location]] = {}
+
+    def ends(self, rungs: Sequence[int]) -> list[int]:
+        """Return the first steps, from one end of a ladder, that the loader accepts: one for each group of entries.
+
+        The loader refuses the next step before each of them, if the end of the ladder is not among them.
+        """
+        found: list[int] = []
+        closed: set[Location] = set()
+        before: int | None = None
+        for rung in rungs:
+            while new := self._places(rung) - closed:
+                end = rung if before is None else self._between(before, rung, new)
+                found.append(end)
+                closed |= self._places(end)
+            before = rung
+        return found
+
+    def _between(self, refused: int, accepted: int, places: set[Location]) -> int:
+        """Return the step nearest to a refused one that the loader accepts at one of the places."""
+        while abs(accepted - refused) > 1:
+            middle = (accepted + refused) // 2
+            if self._places(middle) & places:
+                accepted = middle
+            else:
+                refused = middle
+        return accepted
+
+    def _places(self, step: int) -> set[Location]:
+        """Return the places where the loader accepts a value."""
+        if step not in self._known:
+            option = replace(self._option, levels=(self._write(step),))
+            self._known[step] = self._judge.places_of(option, self._context)
+        return self._known[step]
+
+
 class _Places(Source):
     """Values whose problems name their places as JSON."""
 
@@ -203,7 +280,7 @@ def _culprit(problem: _Found, written: list[_Written], protected: frozenset[str]
     places = Counter(each.option for each in written)
     free = [each for each in written if each.option not in protected or places[each.option] > 1]
     around = [each for each in free if place[: len(each.place)] == each.place]
-    nearest = sorted((each for each in around if not _is_entry(each)), key=lambda each: len(each.place))
+    nearest = sorted((each for each in around if not _is_entry(each.place)), key=lambda each: len(each.place))
     below = [each for each in free if each.place[: len(place)] == place and each.place != place]
     named = [each for each in free if _key_in(each.place, place) in problem.message.split()]
     return (nearest[-1:] or below[-1:] or named[:1] or around[-1:] or [None])[-1]
@@ -215,5 +292,5 @@ def _key_in(written: Location, place: Location) -> str | None:
     return ".".join(map(str, written[start:])) if start is not None else None
 
 
-def _is_entry(each: _Written) -> bool:
-    return len(each.place) == 2 and each.place[0] in ("actors", "tools", "triggers")
+def _is_entry(place: Sequence[Any]) -> bool:
+    return len(place) == 2 and place[0] in ("actors", "tools", "triggers")

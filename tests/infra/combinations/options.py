@@ -2,10 +2,11 @@
 
 A type gives the values that are not the default: the other ones of a flag or a `Literal`, and both ends of a number, a duration or
 a size. Where a bound is missing, the values are the least and the largest that the loader accepts. `samples` has texts and lists.
+An actor also has the default of a flag or a `Literal` that `defaults` may change, because it takes that change back.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -24,9 +25,37 @@ Path = tuple[str, ...]
 """The keys that lead to an option; `*` stands for each entry of a mapping, such as each actor."""
 ANY = "*"
 
-_DURATIONS = ("1ms", "1s", "2s", "1m", "1h", "1d", "7d", "30d", "90d", "366d", "3650d")
-_SIZES = ("1k", "1m", "5m", "10m", "128m", "512m", "1g", "10g", "20g", "200g", "1000g")
-_NUMBERS = (0, 1, 2, 10, 100, 1000, 10_000, 1_000_000)
+
+@dataclass(frozen=True)
+class Ladder:
+    """Amounts whose bounds the loader alone knows.
+
+    Attributes:
+        rungs: amounts from small to large, as multiples of the least step.
+        write: returns a multiple of the step as the mesh file has it.
+        is_bounded: whether the first and the last rung are the next ones beyond the bounds of the type.
+    """
+
+    rungs: tuple[int, ...]
+    write: Callable[[int], Any]
+    is_bounded: bool = False
+
+
+def _size(kilobytes: int) -> str:
+    for factor, unit in ((1024**2, "g"), (1024, "m")):
+        if kilobytes % factor == 0:
+            return f"{kilobytes // factor}{unit}"
+    return f"{kilobytes}k"
+
+
+_SECOND, _DAY = 1000, 86_400_000
+_DURATIONS = Ladder(
+    (*(1, _SECOND, 2 * _SECOND, 60 * _SECOND, 3600 * _SECOND), *(days * _DAY for days in (1, 7, 30, 90, 366, 3650))),
+    lambda step: format_duration(step / _SECOND),
+)
+_MEGABYTES = Ladder((1, 5, 10, 128, 512, 1024, 10_240, 20_480, 204_800, 1_024_000), lambda step: _size(step * 1024))
+_KILOBYTES = Ladder((1, *(rung * 1024 for rung in _MEGABYTES.rungs)), _size)
+_NUMBERS = Ladder((0, 1, 2, 10, 100, 1000, 10_000, 1_000_000), int)
 
 
 @dataclass(frozen=True)
@@ -35,14 +64,18 @@ class Option:
 
     Attributes:
         levels: its values, none of them the default.
-        is_ladder: whether the type has no bounds, so that the loader decides which of the levels are the ends.
+        ladder: further values, of which the loader decides the ends, because the type has no bounds.
         is_amount: whether the last level is the largest one.
+        default: the value that the levels leave out of a flag or a `Literal`.
+        beyond: the next values below the least one and above the largest one, where the loader has such bounds.
     """
 
     path: Path
     levels: tuple[Any, ...]
-    is_ladder: bool = False
+    ladder: Ladder | None = None
     is_amount: bool = False
+    default: Any = None
+    beyond: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:
@@ -52,7 +85,14 @@ class Option:
 
 def declared() -> list[Option]:
     """Return the options of the mesh file, each after the section that it is in."""
-    return list(_options(mesh_model(PRODUCT), ()))
+    found = list(_options(mesh_model(PRODUCT), ()))
+    shared = {("actors", ANY, *option.path[1:]) for option in found if option.path[0] == "defaults"}
+    return [
+        replace(option, levels=(*option.levels, option.default))
+        if option.path in shared and option.default is not None
+        else option
+        for option in found
+    ]
 
 
 def _options(section: type[Struct], place: Path) -> Iterator[Option]:
@@ -83,8 +123,7 @@ def _option(path: Path, field: FieldInfo) -> Iterator[Option]:
             yield Option(path, ({},))
         yield from _options(sections[0], path)
     else:
-        levels, is_ladder = _levels(kinds, marks, field.default)
-        yield Option(path, levels, is_ladder, is_amount=is_ladder or kinds[0] in (int, float))
+        yield _plain(path, kinds, marks, field.default)
 
 
 def _sections(kinds: list[Any]) -> list[type[Struct]]:
@@ -110,28 +149,30 @@ def _unwrapped(kind: Any) -> tuple[list[Any], list[Any]]:
     return [kind], []
 
 
-def _levels(kinds: list[Any], marks: list[Any], default: Any) -> tuple[tuple[Any, ...], bool]:
-    """Return values of a type, and whether they are a ladder without bounds."""
-    if kinds == [bool]:
-        return tuple(each for each in (True, False) if each is not default), False
-    if get_origin(kinds[0]) is Literal:
-        return tuple(each for each in get_args(kinds[0]) if each != default), False
+def _plain(path: Path, kinds: list[Any], marks: list[Any], default: Any) -> Option:
+    """Return an option whose type gives its values."""
+    choices = (True, False) if kinds == [bool] else get_args(kinds[0]) if get_origin(kinds[0]) is Literal else ()
+    if choices:
+        return Option(path, tuple(each for each in choices if each != default), default=default)
     if (shares := _shares(marks)) is not None:
-        return shares, False
+        return Option(path, shares)
     none = ("none",) if _has_none(marks) else ()
     low, high = _bounds(marks)
-    is_duration, is_size = _has(marks, "duration", DURATION_SCHEMA), _has(marks, "bytes", SIZE_SCHEMA)
-    is_number = kinds[0] in (int, float)
-    if low is not None and high is not None and is_number and not is_size:
-        form = format_duration if is_duration else int
-        return tuple(dict.fromkeys((form(low), form(high)))), False
-    if is_duration or _has(marks, "lifetime", None):
-        return (*none, *_DURATIONS), True
-    if is_size:
-        return _SIZES, True
-    if is_number:
-        return (*none, *_NUMBERS), True
-    return ("text",), False
+    is_duration, is_number = _has(marks, "duration", DURATION_SCHEMA), kinds[0] in (int, float)
+    is_bytes, is_size = _has(marks, "bytes", None), _has(marks, "", SIZE_SCHEMA)
+    ladder, steps = (
+        (_DURATIONS, _SECOND)
+        if is_duration or _has(marks, "lifetime", None)
+        else (_KILOBYTES, 1 / 1024)
+        if is_bytes
+        else (_MEGABYTES if is_size else _NUMBERS, 1)
+    )
+    if not is_number and ladder is _NUMBERS:
+        return Option(path, ("text",))
+    if low is not None and high is not None:
+        least, most = round(low * steps), round(high * steps)
+        ladder = replace(ladder, rungs=(least - 1, least, most, most + 1), is_bounded=True)
+    return Option(path, none, ladder, is_amount=True)
 
 
 def _has_none(marks: list[Any]) -> bool:

@@ -1,12 +1,14 @@
-"""Chooses meshes that together have nearly all pairs of values of two options which the loader lets stand together."""
+"""Chooses meshes that have all pairs of values which the loader lets stand together. An option without a value has one, too."""
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.infra.combinations.judged import Accepted, Choice, Judge
+from tests.infra.combinations.least import Item, LeastMeshes
 
-_Item = tuple[str, int]
+Pair = tuple[Item, Item]
 _SEED = 20_260_101
 _TRIES = 6
 """Choices in a row that add no pair before the values that few of the rows have get meshes of their own."""
@@ -22,10 +24,12 @@ class PairwiseMeshes:
 
     Attributes:
         meshes: the first ones have most pairs.
+        refused: the pairs that no mesh may have, each with the reason of the loader.
     """
 
     judge: Judge
     meshes: list[Accepted] = field(default_factory=list)
+    refused: dict[Pair, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._random = random.Random(_SEED)
@@ -36,7 +40,7 @@ class PairwiseMeshes:
         everything = sum(self._bits.values())
         own = {name: sum(self._bits[item] for item in self._items if item[0] == name) for name in self.judge.options}
         self._left = {item: everything & ~own[item[0]] for item in self._items}
-        self.used: set[_Item] = set()
+        self.used: set[Item] = set()
 
     def choose(self, most: int | None = None) -> None:
         """Choose meshes until a further one is not worth its time; or only the first ones."""
@@ -45,28 +49,27 @@ class PairwiseMeshes:
             fruitless = 0 if self._add(self.judge.accepted(self._row({}))) else fruitless + 1
         if most is None:
             self._complete_the_rare()
+            self._complete_the_legal()
             self.meshes = self._fewest()
 
     @property
-    def covered(self) -> int:
-        """The number of pairs of values, both there, that some mesh has."""
-        return self._pairs(self.used) - self.left
+    def pairs(self) -> int:
+        """The number of pairs of levels of two options, those without a value included."""
+        own = [len(option.levels) + 1 for option in self.judge.options.values() if option.levels]
+        return (sum(own) ** 2 - sum(count**2 for count in own)) // 2
 
     @property
-    def left(self) -> int:
-        """The number of pairs of values, both there, that no mesh has. The loader refuses most of them."""
-        shown = {item for item in self.used if item[1]}
-        mask = sum(self._bits[item] for item in shown)
-        return sum((mask & self._left[item]).bit_count() for item in shown) // 2
-
-    @staticmethod
-    def _pairs(items: set[_Item]) -> int:
-        """Return the number of pairs of values of two options."""
-        shown = [item for item in items if item[1]]
-        return sum(1 for one in shown for other in shown if one[0] < other[0])
+    def left(self) -> list[Pair]:
+        """The pairs that no mesh has."""
+        return [
+            (one, other)
+            for number, one in enumerate(self._items)
+            for other in self._items[number + 1 :]
+            if self._left[one] & self._bits[other]
+        ]
 
     @property
-    def unused(self) -> list[_Item]:
+    def unused(self) -> list[Item]:
         """The values that no mesh has."""
         return [item for item in self._items if item[1] and item not in self.used]
 
@@ -80,7 +83,45 @@ class PairwiseMeshes:
             rare.remove(item)
             self._complete(item)
 
-    def _complete(self, item: _Item) -> None:
+    def _complete_the_legal(self) -> None:
+        """Choose small meshes for the pairs that are left, and find out which of them the loader refuses."""
+        least = LeastMeshes(self.judge)
+        left: dict[Pair, Choice] = {}
+        for pair in self.left:
+            found = least.of(*pair)
+            if isinstance(found, Accepted):
+                left[pair] = found.levels
+            else:
+                self.refused[pair] = found
+        while left:
+            self._add(self._packed(left))
+            left = {pair: levels for pair, levels in left.items() if self._left[pair[0]] & self._bits[pair[1]]}
+
+    def _packed(self, left: Mapping[Pair, Choice]) -> Accepted:
+        """Return a mesh with as many pairs as go together, from their least meshes."""
+        count = Counter(item for pair in left for item in pair)
+        ordered = sorted(
+            left, key=lambda pair: (-max(map(count.__getitem__, pair)), -sum(map(count.__getitem__, pair)))
+        )
+        mesh: Accepted | None = None
+        levels: Choice = {}
+        absent: set[str] = set()
+        kept: set[str] = set()
+        for pair in ordered:
+            own = left[pair]
+            shown = {name for name, level in pair if level}
+            without = absent | {name for name, level in pair if not level}
+            is_there = mesh is not None and all(mesh.levels.get(name, 0) == level for name, level in pair)
+            differs = any(levels.get(name, level) != level for name, level in own.items())
+            if is_there or differs or not without.isdisjoint({*levels, *own}):
+                continue
+            found = self.judge.accepted({**levels, **own}, protected=frozenset(kept | shown))
+            if found is not None:
+                mesh, levels, absent, kept = found, {**levels, **own}, without, kept | shown
+        assert mesh is not None, "the loader accepts the least mesh of each pair"
+        return mesh
+
+    def _complete(self, item: Item) -> None:
         """Choose meshes with a value as long as each has several new pairs of it."""
         core = next(self._cores(item), None)
         if core is None:
@@ -91,7 +132,7 @@ class PairwiseMeshes:
             self._add(self._around(item, core))
             is_worth = left - len(self._partners(item)) >= _WORTH_A_MESH
 
-    def _cores(self, item: _Item) -> Iterator[Choice]:
+    def _cores(self, item: Item) -> Iterator[Choice]:
         """Yield small choices in which the loader accepts a value: without more, or with another key of its section."""
         name, level = item
         section = name.rpartition(".")[0]
@@ -102,7 +143,7 @@ class PairwiseMeshes:
                 if self.judge.accepted(core, protected=frozenset({name})) is not None:
                     yield core
 
-    def _around(self, item: _Item, core: Choice) -> Accepted | None:
+    def _around(self, item: Item, core: Choice) -> Accepted | None:
         """Return a mesh with a value and as many others as the loader accepts beside it, by halves."""
         entries = {name for name in self.judge.every_entry if name not in core}
         row = self._row(core, entries, self._bits[item])
@@ -136,13 +177,13 @@ class PairwiseMeshes:
                 left[item] &= ~masks[best]
         return found
 
-    def _items_of(self, mesh: Accepted) -> list[_Item]:
+    def _items_of(self, mesh: Accepted) -> list[Item]:
         return [(name, mesh.levels.get(name, 0)) for name in self.judge.options]
 
     def _mask(self, mesh: Accepted) -> int:
         return sum(self._bits[item] for item in self._items_of(mesh))
 
-    def _partners(self, item: _Item) -> list[_Item]:
+    def _partners(self, item: Item) -> list[Item]:
         """Return the values with which a value is in no mesh."""
         return [other for other in self.used if other[1] and self._left[item] & self._bits[other]]
 
@@ -167,7 +208,7 @@ class PairwiseMeshes:
                 chosen[name] = best
         return chosen
 
-    def _gain(self, item: _Item, focus: int, mask: int) -> tuple[int, int]:
+    def _gain(self, item: Item, focus: int, mask: int) -> tuple[int, int]:
         return (self._left[item] & focus).bit_count(), (self._left[item] & mask).bit_count()
 
     def _add(self, mesh: Accepted | None) -> bool:

@@ -179,6 +179,8 @@ SAMPLES: dict[tuple[str, ...], tuple[Any, ...]] = {
 }
 """The values of a key; none for a key that an entry has."""
 
+# An actor of a kind without a circuit breaker takes that of `defaults` back.
+SAMPLES["actors", "*", "resiliency", "circuit_breaker"] += (None,)
 for _place in (("vpc",), ("spark", "application", "vpc")):
     SAMPLES |= {(*_place, key): () for key in ("subnets", "security_groups")}
 for _place in (("defaults",), ("actors", "*")):
