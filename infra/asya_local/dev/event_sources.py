@@ -59,14 +59,22 @@ class EventSource:
         while not self._ended.is_set():
             self.ready()
             try:
-                messages = self._receive()
-                if messages and self._ended.is_set():
-                    self._release(messages)
-                elif messages:
-                    self._handle(messages)
+                self.poll()
             except (ClientError, BotoCoreError) as error:
                 if not self._ended.wait(_AGAIN):
                     self.tell("error", f"{self.name}: its queue does not answer: {error}")
+
+    def poll(self) -> None:
+        """Receive one batch, and call the function with it. After the end its messages come again.
+
+        Raises:
+            botocore.exceptions.ClientError: The queue does not answer.
+        """
+        messages = self._receive()
+        if messages and self._ended.is_set():
+            self._release(messages)
+        elif messages:
+            self._handle(messages)
 
     def _receive(self) -> Sequence[Mapping[str, Any]]:
         answer = self.sqs.receive_message(
@@ -168,7 +176,7 @@ class TableChanges:
         iterator: str | None = None
         while not self._ended.wait(_PAUSE):
             try:
-                iterator = self._pass_on(iterator or self._first())
+                iterator = self.pass_on(iterator or self._first())
             except (ClientError, BotoCoreError, IndexError, KeyError) as error:
                 iterator = None  # it may have expired; a change that comes again is one notification more
                 if not self._ended.wait(_STREAM_AGAIN):
@@ -181,7 +189,7 @@ class TableChanges:
         answer = self.streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
         return str(answer["ShardIterator"])
 
-    def _pass_on(self, iterator: str) -> str:
+    def pass_on(self, iterator: str) -> str:
         """Pass on the changes behind an iterator, and return the next one; a batch that fails comes again."""
         answer = self.streams.get_records(ShardIterator=iterator)
         watched = [record for record in answer["Records"] if is_watched(record)]

@@ -146,15 +146,15 @@ class Scheduler:
 
     def _loop(self) -> None:
         while not self._ended.is_set():
-            self._sample()
+            self.sample()
             with self._registry.changed:
                 try:
-                    self._advance()
+                    self.advance()
                 except Exception:
                     _logger.exception("a pass of the scheduler failed; the next one follows")
                 self._registry.changed.wait(_TICK)
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
         """Take samples of the drivers' CPU time, outside the lock of the registry."""
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY:
             return
@@ -168,7 +168,8 @@ class Scheduler:
         """Return the number of runs that are at work: all with a driver but idle ones."""
         return sum(not self._idle.is_idle(run_id) for run_id in self._runners)
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
+        """Do what is due for each run. The loop holds the lock of the registry meanwhile."""
         runs = self._registry.runs()
         for run in runs:
             if run.state in WAITING:

@@ -38,19 +38,21 @@ def run(sqs: FakeSqs, process: Any, *, batch_size: int = 10) -> list[tuple[str, 
     """Process the messages of a queue, and return what the author was told."""
     told: list[tuple[str, str]] = []
 
-    def ready() -> None:
-        if not sqs.waiting:
-            source.end()
-
     def tell(level: str, text: str) -> None:
         told.append((level, text))
 
-    source = EventSource(sqs, "check", "asya-shop-check", "https://queue", batch_size, process, tell, ready)
-    source._ended.clear()
+    source = EventSource(sqs, "check", "asya-shop-check", "https://queue", batch_size, process, tell)
     while sqs.waiting:
-        messages = source._receive()
-        source._handle(messages)
+        source.poll()
     return told
+
+
+def test_a_batch_that_arrives_after_the_end_comes_again() -> None:
+    sqs = FakeSqs("a")
+    source = EventSource(sqs, "check", "asya-shop-check", "https://queue", 10, lambda _: set(), lambda *_: None)
+    source.end()
+    source.poll()
+    assert (sqs.deleted, sqs.released) == ([], ["a"])
 
 
 def test_handled_messages_are_deleted_and_failed_ones_stay() -> None:

@@ -29,9 +29,9 @@ def test_only_records_that_an_agent_watches_are_passed_on() -> None:
     assert not any(map(is_watched, (change(watched=False), change(watched=None), change("0#000001"))))
     events: list[Mapping[str, Any]] = []
     changes = TableChanges(FakeStreams(change("0#000001"), change()), "tasks", events.append, lambda *_: None)
-    assert changes._pass_on("0") == "1"
+    assert changes.pass_on("0") == "1"
     assert events == []
-    assert changes._pass_on("1") == "2"
+    assert changes.pass_on("1") == "2"
     assert events == [{"Records": [change()]}]
 
 
@@ -41,5 +41,5 @@ def test_a_batch_that_fails_comes_again() -> None:
 
     told: list[str] = []
     changes = TableChanges(FakeStreams(change()), "tasks", fail, lambda _level, text: told.append(text))
-    assert changes._pass_on("0") == "0"
+    assert changes.pass_on("0") == "0"
     assert told == ["push notifications: ValueError: no queue"]

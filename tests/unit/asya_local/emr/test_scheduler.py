@@ -55,7 +55,7 @@ class Stage:
         before: Sequence[Any] = ()
         while (after := [(run.state, run.executors) for run in self.registry.runs()]) != before:
             before = after
-            self.scheduler._advance()
+            self.scheduler.advance()
         return Counter((run.state, run.executors) for run in self.registry.runs())
 
 
@@ -72,12 +72,14 @@ def test_the_computed_limit_gives_each_run_its_executors(tmp_path: Path) -> None
 def test_an_idle_run_holds_no_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = threading.Event()
     used: dict[str, float] = {}
+    begun: list[str] = []
 
     class HeldRunner:
         """A runner whose job waits until the end of the test."""
 
         def __init__(self, *arguments: Any) -> None:
             self.run_id = arguments[3].run_id
+            begun.append(self.run_id)
 
         def execute(self, _on_running: Any) -> JobOutcome:
             held.wait()
@@ -89,17 +91,17 @@ def test_an_idle_run_holds_no_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(scheduler, "Runner", HeldRunner)
     stage = Stage(tmp_path, runs=3, executors=0, max_concurrent_runs=15, slots=1)
     stage.settle()
-    assert list(stage.scheduler._runners) == ["run0"]
+    assert begun == ["run0"]
 
     clock = [100.0]
     monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     for at, cpu in ((200.0, 1.0), (203.0, 4.0), (206.0, 4.1)):
-        assert list(stage.scheduler._runners) == ["run0"]
+        assert begun == ["run0"]
         clock[0], used["run0"] = at, cpu
-        stage.scheduler._sample()
-        stage.scheduler._advance()
+        stage.scheduler.sample()
+        stage.scheduler.advance()
 
-    assert list(stage.scheduler._runners) == ["run0", "run1"]
+    assert begun == ["run0", "run1"]
     held.set()
 
 

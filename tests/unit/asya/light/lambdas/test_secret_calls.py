@@ -14,6 +14,7 @@ from asya.ends.lambdas.wiring import build_end_actor
 from asya.light.lambdas.sidecar import build_sidecar
 from asya.protocol.mesh_table import Policy, Resiliency
 from asya.runtime.load import LoadError
+from asya.sidecar.aws import secrets
 from asya.sidecar.lambdas import entry_point
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from tests.doubles.envelopes import message
@@ -69,13 +70,12 @@ def test_6_the_module_finds_its_secret_when_it_is_imported(
 
 @pytest.mark.rule("6.secrets")
 def test_6_a_rotated_secret_reaches_a_warm_function(world: MeshWorld, stores: SecretStores) -> None:
+    world.monkeypatch.setattr(secrets, "MAX_AGE_SECONDS", 0.0)
     keys = []
     services = world.light(lambda _: keys.append(os.environ["SHOP_KEY"]), secrets=SECRETS)
     actor = build_sidecar(services)
     assert batch_failures(actor.process(sqs_event(message(id="e1")))) == []
     stores.secrets["shop/key"] = "sk-second"
-    assert services.secrets is not None
-    services.secrets._expires_at = 0.0
     assert batch_failures(actor.process(sqs_event(message(id="e2")))) == []
     assert keys == [VALUE, "sk-second"]
 
@@ -104,12 +104,11 @@ def test_6_without_its_secret_a_message_stays_on_its_queue(
 
 @pytest.mark.rule("6.secrets.unreadable")
 def test_6_a_secret_that_is_revoked_later_keeps_the_message_too(world: MeshWorld, stores: SecretStores) -> None:
+    world.monkeypatch.setattr(secrets, "MAX_AGE_SECONDS", 0.0)
     retried = Resiliency(policies={"default": Policy(max_attempts=3)})
     services = world.light(echo, secrets=SECRETS, resiliency=retried)
     actor = build_sidecar(services)
     stores.error = service_error("AccessDeniedException")
-    assert services.secrets is not None
-    services.secrets._expires_at = 0.0
     assert batch_failures(actor.process(sqs_event(message()))) == ["message-0"]
     assert world.targets == []
     assert world.sqs.visibility == {"receipt-0": 300}
@@ -181,11 +180,10 @@ def test_6_a_value_that_was_rotated_leaves_the_function_nowhere(
         "import os\nKEY = os.environ['SHOP_KEY']\ndef run(_): raise ValueError(f'401: {KEY} is not valid')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    world.monkeypatch.setattr(secrets, "MAX_AGE_SECONDS", 0.0)
     services = world.light(never, name="keeps_its_key.run", secrets=SECRETS)
     actor = build_sidecar(services)
     stores.secrets["shop/key"] = "sk-second"
-    assert services.secrets is not None
-    services.secrets._expires_at = 0.0
     assert batch_failures(actor.process(sqs_event(message()))) == []
     assert os.environ["SHOP_KEY"] == "sk-second"
     (failed,) = world.sent("x-sink") + world.sent("x-sump")
