@@ -89,4 +89,6 @@ def _current(mesh: Path, stage: str) -> tuple[LoadedMesh, MeshContracts]:
         raise CommandError(str(error)) from error
     for note in checked.notes:
         echo(f"note: {note}", err=True)
-    return loaded, contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types))
+    return loaded, contracts_of(
+        loaded.mesh, types.functions, tool_schemas(loaded.mesh, types), loaded.capabilities.registry
+    )

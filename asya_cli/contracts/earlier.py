@@ -169,7 +169,7 @@ def _contracts(file: Path, stage: str, against: str, folder: str) -> MeshContrac
     types = read_mesh_types(loaded, BUILD)
     for key, error_text in {**types.light.errors, **types.heavy.errors}.items():
         echo(f"note: {against}: the types of {key!r} are not known, so they are not compared: {error_text}", err=True)
-    return contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types))
+    return contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types), loaded.capabilities.registry)
 
 
 def _use_own_library(folder: Path) -> None:

@@ -44,7 +44,9 @@ def add_mesh(app: App, folder: Path) -> Mesh:
     options = read_options(app.node.try_get_context, folder)
     loaded = load_mesh(options.mesh, options.stage)
     types = read_mesh_types(loaded, options.build_folder)
-    contracts = contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types))
+    contracts = contracts_of(
+        loaded.mesh, types.functions, tool_schemas(loaded.mesh, types), loaded.capabilities.registry
+    )
     mesh = Mesh(with_types(loaded, types), options, contracts)
     add_stacks(app, mesh)
     for rule, reason in _ACKNOWLEDGED.items():

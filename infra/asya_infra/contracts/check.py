@@ -83,7 +83,7 @@ def with_types(loaded: LoadedMesh, types: MeshTypes) -> LoadedMesh:
     schemas = tool_schemas(mesh, types)
     findings = [*_model_findings(types.models, light), *_column_findings(types.columns, heavy)]
     findings += [*alike_options(light.unions, ("handler",)), *alike_options(heavy.unions, ("spark", "job"))]
-    findings += route_conflicts(mesh, types.functions, schemas)
+    findings += route_conflicts(mesh, types.functions, schemas, loaded.capabilities.registry)
     if findings:
         raise MeshFileError(loaded.source.problem(place, text) for place, text in findings)
     unread = {name: heavy.errors[model] for name, model in types.columns.items() if model in heavy.errors}

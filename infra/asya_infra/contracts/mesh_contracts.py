@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from asya.registry import PRODUCT, Registry
 from asya_infra.contracts.read import Schema, Types
 from asya_infra.contracts.routes import passes_payloads
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -57,18 +58,21 @@ class MeshContracts:
     tools: Mapping[str, ToolContract] = field(default_factory=dict)
 
 
-def contracts_of(mesh: MeshFile, types: Mapping[str, Types], schemas: Mapping[str, Schema]) -> MeshContracts:
+def contracts_of(
+    mesh: MeshFile, types: Mapping[str, Types], schemas: Mapping[str, Schema], registry: Registry = PRODUCT
+) -> MeshContracts:
     """Return the contracts of a mesh file.
 
     Args:
         mesh: the mesh file.
         types: the types of actors by name.
         schemas: the input schema of each tool.
+        registry: the capabilities of the mesh.
     """
     takers: dict[_Giver, dict[str, None]] = {}
     results: dict[str, str | None] = {}
     for name, tool in mesh.tools.items():
-        last = _follow(mesh, tool.route or (name,), ("tool", name), takers)
+        last = _follow(mesh, registry, tool.route or (name,), ("tool", name), takers)
         results[name] = last[1] if last is not None and last[0] == "actor" else None
     for name, actor in mesh.actors.items():
         for target in actor.can_send_to or ():
@@ -91,6 +95,7 @@ _Giver = tuple[str, str]
 
 def _follow(
     mesh: MeshFile,
+    registry: Registry,
     route: Sequence[str],
     giver: _Giver | None,
     takers: dict[_Giver, dict[str, None]],
@@ -103,9 +108,9 @@ def _follow(
             takers.setdefault(giver, {})[actor] = None
         if fails:
             for then_route in _then_routes(mesh, actor):
-                _follow(mesh, then_route, giver, takers, fails=False)
+                _follow(mesh, registry, then_route, giver, takers, fails=False)
         section = mesh.actors.get(actor)
-        if passes_payloads(mesh, actor):
+        if passes_payloads(mesh, registry, actor):
             continue
         # The answers to a pause may set any field.
         giver = None if section is None or section.kind == "pause" else ("actor", actor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
-from asya.registry import PRODUCT
+from asya.registry import PRODUCT, Registry
 from asya_infra.contracts.read import Schema, Types
 from asya_infra.contracts.schemas import FORMATS, Typed, closed, name_of, typed
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -157,21 +157,25 @@ class Payload:
     giver: str
 
 
-def route_conflicts(mesh: MeshFile, types: Mapping[str, Types], schemas: Mapping[str, Schema]) -> Iterator[Finding]:
+def route_conflicts(
+    mesh: MeshFile, types: Mapping[str, Types], schemas: Mapping[str, Schema], registry: Registry = PRODUCT
+) -> Iterator[Finding]:
     """Yield each conflict once, at the place in the mesh file where the actors meet.
 
     Args:
         mesh: the mesh file.
         types: the types of actors by name; an actor without types is not known.
         schemas: the input schema of each tool.
+        registry: the capabilities of the mesh.
     """
-    return iter(dict.fromkeys(_Routes(mesh, types).findings(schemas)))
+    return iter(dict.fromkeys(_Routes(mesh, types, registry).findings(schemas)))
 
 
 class _Routes:
-    def __init__(self, mesh: MeshFile, types: Mapping[str, Types]) -> None:
+    def __init__(self, mesh: MeshFile, types: Mapping[str, Types], registry: Registry) -> None:
         self._mesh = mesh
         self._types = types
+        self._registry = registry
 
     def findings(self, schemas: Mapping[str, Schema]) -> Iterator[Finding]:
         for name, tool in self._mesh.tools.items():
@@ -207,16 +211,16 @@ class _Routes:
         section = self._mesh.actors.get(actor)
         if section is not None and section.kind == "pause":
             return _answered(payload, section.pause)
-        return payload if passes_payloads(self._mesh, actor) else self._output(actor)
+        return payload if passes_payloads(self._mesh, self._registry, actor) else self._output(actor)
 
     def _output(self, actor: str) -> Payload:
         return Payload(self._types.get(actor, Types()).output, repr(actor))
 
 
-def passes_payloads(mesh: MeshFile, actor: str) -> bool:
+def passes_payloads(mesh: MeshFile, registry: Registry, actor: str) -> bool:
     """Whether an actor passes payloads on as they came."""
     section = mesh.actors.get(actor)
-    kind = PRODUCT.actor_functions.get(section.kind or "") if section is not None else None
+    kind = registry.actor_functions.get(section.kind or "") if section is not None else None
     return actor == names.CHECKPOINT or (kind is not None and kind.passes_payloads)
 
 

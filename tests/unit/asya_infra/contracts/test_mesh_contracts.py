@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from asya.manifest import ActorFunction, Capability, Queues
+from asya.registry import PRODUCT, Registry
 from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts, ToolContract, contracts_of
 from asya_infra.contracts.read import Types
+from asya_infra.contracts.routes import route_conflicts
+from asya_infra.mesh_file.capability_model import mesh_model
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import read_section
 
@@ -35,6 +39,21 @@ def test_a_checkpoint_passes_payloads_on() -> None:
     found = contracts(["x-checkpoint", "a", "x-checkpoint", "b"])
     assert takers(found) == {"a": ("x-checkpoint", "b")}
     assert found.tools["order"].next == ("x-checkpoint", "a")
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_kind_of_the_mesh_itself_passes_payloads_on_if_its_capability_says_so(passes: bool) -> None:
+    """What an actor gives whose kind says nothing is not known."""
+    stamp = ActorFunction(
+        kind="stamp", entry_point="seals.stamp", timeout=9, queues=Queues(), passes_payloads=passes, text="stamps"
+    )
+    registry = Registry((*PRODUCT.capabilities, Capability(name="seals", functions=(stamp,))))
+    actors: dict[str, Any] = {"a": {"handler": "shop.a"}, "b": {"handler": "shop.b"}, "seal": {"kind": "stamp"}}
+    values = {"namespace": "shop", "actors": actors, "tools": {"order": {"route": ["a", "seal", "b"]}}}
+    mesh, types = read_section(mesh_model(registry), values), {name: Types(TEXT, TEXT) for name in "ab"}
+    assert takers(contracts_of(mesh, types, {}, registry)) == {"a": ("seal", "b") if passes else ("seal",)}
+    conflicts = [text for _, text in route_conflicts(mesh, {**types, "b": Types({"type": "integer"})}, {}, registry)]
+    assert len(conflicts) == passes
 
 
 @pytest.mark.parametrize("pause", ["x-pause", "ask"])
