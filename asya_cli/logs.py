@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -247,7 +247,7 @@ def raw_line(message: str) -> msgspec.Raw | str:
 
 
 def described(message: str) -> str | None:
-    """Return a line as a person reads it; None for metrics and for Lambda's own lines about a call.
+    """Return a line as a person reads it; None for metrics and for Lambda's own lines about a call that succeeds.
 
     A line of the mesh is JSON: its level, message, fields and traceback are shown. Any other line is shown as it is.
     """
@@ -258,11 +258,20 @@ def described(message: str) -> str | None:
         entry = msgspec.json.decode(message)
     except msgspec.MsgspecError:
         return message
-    if not isinstance(entry, dict) or "message" not in entry:
-        return None if isinstance(entry, dict) and "_aws" in entry else message
+    if not isinstance(entry, dict):
+        return message
+    if "message" not in entry:
+        return None if "_aws" in entry or _is_of_success(entry) else message
     fields = (f"{name}={_value(value)}" for name, value in entry.items() if name not in _HIDDEN and value is not None)
     trace = entry.get("exception") or entry.get("traceback") or ""
     return " ".join([f"{entry.get('level') or ''!s:<7} {entry['message']}", *fields]) + (f"\n{trace}" if trace else "")
+
+
+def _is_of_success(entry: dict[str, Any]) -> bool:
+    """Whether a line is Lambda's own in its JSON format, and of no failure."""
+    record = entry.get("record")
+    is_own = str(entry.get("type", "")).startswith("platform.") and isinstance(record, dict)
+    return is_own and isinstance(record, dict) and record.get("status", "success") == "success"
 
 
 def _value(value: object) -> str:

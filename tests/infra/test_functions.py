@@ -203,6 +203,18 @@ def test_user_code_has_log_groups_of_its_own_and_the_crew_shares_one_all_with_re
     }
 
 
+def test_the_crew_alone_logs_no_lines_of_lambda_about_calls_that_succeed(shop: Any) -> None:
+    logged = {
+        function["FunctionName"].removeprefix("asya-shop-"): {
+            key: value for key, value in function["LoggingConfig"].items() if key != "LogGroup"
+        }
+        for function in shop.resources("AWS::Lambda::Function")
+    }
+    quiet = {"LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "WARN"}
+    assert {name for name, options in logged.items() if options == quiet} == logged.keys() & names.CREW
+    assert [options for name, options in logged.items() if name not in names.CREW] == [{}] * len(ACTORS)
+
+
 def test_no_role_of_user_code_may_write_to_the_log_of_the_crew(shop: Any) -> None:
     shared, writers = "log-group:/aws/lambda/asya-shop-x-crew", set[str]()
     for role in shop.resources("AWS::IAM::Role"):

@@ -1,7 +1,7 @@
 """A function of the mesh with its layer, tracing, role, log group, event source and EventBridge rules."""
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from aws_cdk import Duration, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_events as events
@@ -195,6 +195,20 @@ def _own_log_group(scope: Construct, mesh: Mesh, name: str) -> logs.LogGroup:
     )
 
 
+def _without_lines_of_lambda(name: str) -> dict[str, Any]:
+    """Return how a function of the crew logs: no line of Lambda's own about a call that succeeds.
+
+    Lambda filters its lines in its JSON format only. That format would change the lines of user code.
+    """
+    if name not in names.CREW:
+        return {}
+    return {
+        "logging_format": lambda_.LoggingFormat.JSON,
+        "application_log_level_v2": lambda_.ApplicationLogLevel.INFO,
+        "system_log_level_v2": lambda_.SystemLogLevel.WARN,
+    }
+
+
 class MeshFunction(Construct):
     """A Lambda function with its own name and role, and the log group of its code."""
 
@@ -215,6 +229,7 @@ class MeshFunction(Construct):
             layers=[layer, *settings.layers, *trace_layers(self, mesh, settings.name)],
             role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", _grants(mesh, settings)),
             log_group=_log_group(self, mesh, settings.name),
+            **_without_lines_of_lambda(settings.name),
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
             reserved_concurrent_executions=settings.reserved,

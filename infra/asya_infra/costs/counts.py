@@ -52,7 +52,7 @@ SWEEP_SECONDS: Final = 0.2
 MEMORY_GB: Final = 0.5
 """The memory of functions, in the mesh file and in the manifests."""
 LINES_BYTES: Final = 350
-"""Lambda's own lines for each call: START, END and REPORT."""
+"""Lambda's own lines for each call of an actor: START, END and REPORT. The crew logs none about a call that succeeds."""
 INDEX_RUN: Final = (3 / 60, 3, 1, 3)
 """The assumed nightly job run of x-index: hours, workers, vCPU and GB of each."""
 

@@ -111,7 +111,7 @@ def calls(used: Used, load: Load, *, object_events: bool = False) -> list[Line]:
     by_function = {name.partition(": ")[2]: count for name, count in used.items() if name.startswith("lambda calls: ")}
     lambda_calls = sum(by_function.values())
     seconds = sum(count * load.seconds(name) for name, count in by_function.items())
-    log_bytes = used.get("log bytes", 0) + LINES_BYTES * lambda_calls
+    log_bytes = used.get("log bytes", 0) + LINES_BYTES * by_function.get("actor", 0)
     writes = used.get("s3 writes", 0)
     found = [
         _each("Calls of the gateway", used.get("http calls", 0), prices.HTTP_CALL),
@@ -281,7 +281,7 @@ def _sweeps(mesh: _Mesh) -> Iterator[Line]:
         ("Listings of sweeps", "s3 writes", prices.PUT),
     ):
         yield Line(part, f"{used[key]:,.0f}", used[key], price)
-    logged = (used["log bytes"] + LINES_BYTES * times) / 1e9
+    logged = used["log bytes"] / 1e9
     yield Line("Logs of sweeps", f"{logged:.2f} GB", logged, prices.LOG_GB)
     functions = (_variables(each) for each in mesh.of_kind(_FUNCTION))
     heartbeats = sum("ASYA_HEARTBEATS" in variables for variables in functions)

@@ -269,6 +269,24 @@ def test_a_line_of_a_handler_may_have_any_level(level: object) -> None:
     assert "late" in str(described(json.dumps({"message": "late", "level": level})))
 
 
+@pytest.mark.parametrize(
+    ("kind", "record", "is_shown"),
+    [
+        ("platform.start", {"requestId": "r"}, False),
+        ("platform.report", {"requestId": "r", "status": "success"}, False),
+        ("platform.report", {"requestId": "r", "status": "timeout"}, True),
+        ("platform.runtimeDone", {"requestId": "r", "status": "error", "errorType": "Runtime.ExitError"}, True),
+        ("platform.report", "of somebody else", True),
+        ("order", {"status": "success"}, True),
+    ],
+)
+def test_of_the_lines_of_lambda_in_its_json_format_those_of_failures_are_shown(
+    kind: str, record: object, is_shown: bool
+) -> None:
+    message = json.dumps({"time": "2026-11-20T09:00:00Z", "type": kind, "record": record})
+    assert described(message) == (message if is_shown else None)
+
+
 @pytest.mark.parametrize("message", ["{", "[1]", '{"a": 1}', "plain"])
 def test_any_other_line_is_shown_as_it_is(message: str) -> None:
     assert described(message) == message

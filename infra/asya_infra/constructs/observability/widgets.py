@@ -130,11 +130,12 @@ def graph(title: str, lines: Iterable[Line], *, width: int = 8, period: int = 30
 
 ERRORS = (
     "fields @timestamp, service, level, message, envelope_id, reason",
-    'filter level in ["ERROR", "WARNING"] or @message like /Task timed out|Runtime.ExitError|signal: killed/',
+    'filter level in ["ERROR", "WARNING"] or ispresent(errorType) or record.status in ["timeout", "error", "failure"]'
+    " or @message like /Task timed out|Status: timeout|Runtime.ExitError|signal: killed/",
     "sort @timestamp desc",
     "limit 20",
 )
-"""The query for the errors and warnings in a log group."""
+"""The query for the errors and warnings in a log group: of the code, and of Lambda, in its text and in its JSON format."""
 
 
 def log_table(title: str, log_group: str, query: Sequence[str]) -> Widget:

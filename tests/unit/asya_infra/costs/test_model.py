@@ -71,7 +71,7 @@ def test_a_sweep_costs_its_calls_its_time_and_what_it_uses(expression: str, minu
     expected = (
         runs * (0.2e-6 + 0.2 * 0.5 * prices.LAMBDA_SECOND.dollars)
         + runs * used["read units"] * prices.READ_UNIT.dollars
-        + runs * (used.get("log bytes", 0) + 350) / 1e9 * 0.5
+        + runs * used.get("log bytes", 0) / 1e9 * 0.5
     )
     assert "custom metrics" not in used
     assert dollars(Sweep=function, rule=rule(expression)) == pytest.approx(expected)
