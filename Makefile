@@ -240,6 +240,7 @@ generated: setup rules console-types  ## write all that follows from declaration
 	@$(BIN)/python -m tests.unit.asya_infra.mesh_file.whole_table
 	@$(BIN)/python -m tests.unit.asya_cli.snapshots > .build/snapshots.log
 	@$(BIN)/python -m tests.infra.recorded_templates
+	@$(BIN)/python -m tests.infra.dashboard_picture
 	@$(BIN)/python -m tests.spark.known_settings
 
 .PHONY: console-types
