@@ -167,24 +167,27 @@ def to_decision(action: Merge | Fail, slice_error: ErrorInfo | None, *, now: dat
     return Decision(how=states.FAILED, at=at, reason=action.reason, error=error)
 
 
-def collected(stored: Iterable[tuple[int, bytes]], limit: int | None) -> dict[int, Raw] | ErrorInfo:
-    """The payloads of stored slices, or why this function cannot hold them. A larger set would end its process at each try.
+class SetTooLargeError(ValueError):
+    """The results of a set are more than the function that merges them can hold. They would end its process at each try."""
 
-    Args:
-        limit: the most bytes of all slices; None outside of Lambda.
-    """
-    items: dict[int, Raw] = {}
-    size = 0
-    for index, body in stored:
-        size += len(body)
-        if limit is not None and size > limit:
-            message = (
-                f"the results of the set have more than {limit:,} bytes, a sixth of the memory of the function that merges them; "
-                "give it more (`memory`), or let slices return references to data"
-            )
-            return ErrorInfo(type="ResultTooLarge", message=message)
-        items[index] = decode(body).payload
-    return items
+    def __init__(self, limit: int) -> None:
+        """Say what is too large.
+
+        Args:
+            limit: the most bytes of all slices.
+        """
+        super().__init__(
+            f"the results of the set have more than {limit:,} bytes, a sixth of the memory of the function that merges them; "
+            "give it more (`memory`), or let slices return references to data"
+        )
+
+
+def collected(stored: Iterable[tuple[int, bytes]]) -> dict[int, Raw] | ErrorInfo:
+    """The payloads of stored slices, or why this function cannot hold them."""
+    try:
+        return {index: decode(body).payload for index, body in stored if index != ORIGIN}
+    except SetTooLargeError as error:
+        return ErrorInfo(type="ResultTooLarge", message=str(error))
 
 
 def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw] | ErrorInfo) -> Delivery:

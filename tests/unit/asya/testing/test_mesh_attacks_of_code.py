@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.protocol import task_key
+from asya.protocol import ids, task_key
 from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.headers import KEY
 from asya.protocol.names import dlq_name, queue_name, table_name
@@ -75,7 +75,8 @@ def put(bank: Mesh, queue: str, body: Any, by: str = "eve", **more: Any) -> None
     """Put a message on a queue with the role of an actor."""
     actor, is_dlq = queue.removesuffix("-dlq"), queue.endswith("-dlq")
     name = dlq_name("bank", actor) if is_dlq else queue_name("bank", queue)
-    bank.cloud.queues.send(name, json.dumps(body), sender=None, by=role_id(by), **more)
+    text = body if isinstance(body, str) else json.dumps(body)
+    bank.cloud.queues.send(name, text, sender=None, by=role_id(by), **more)
 
 
 def addresses(bank: Mesh) -> Addresses:
@@ -258,6 +259,65 @@ def as_ends_that_cannot_be_stored(bank: Mesh, _run: Run) -> None:
     assert {name: len(bank.cloud.queues.queues[name].messages) for name in names} == before
 
 
+def as_an_envelope_with_two_ids(bank: Mesh, run: Run) -> None:
+    """Whoever checks the key, and whoever stores the end, read the same one."""
+    for door, phase in (("x-sink", "failed"), ("x-sump", "failed"), ("x-checkpoint", "pending"), ("eve-dlq", "failed")):
+        mine = json.dumps(body_of(held(bank), door, phase))
+        for name in ("id", "job_id", "ID", "parent_id"):
+            other = f'"{name}": {json.dumps(run.id)}'
+            put(bank, door, f"{{{other}, {mine[1:]}")
+            put(bank, door, f"{mine[:-1]}, {other}}}")
+    mine = held(bank)
+    data = {"actor": "eve", "route": {"prev": [], "curr": "forged", "next": []}}
+    report = {
+        "at": bank.now.isoformat(),
+        "status": "processing",
+        "position": 5,
+        "data": data,
+        "key": headers_of(mine)[KEY],
+    }
+    for first, last in ((run.id, mine.id), (mine.id, run.id)):
+        put(bank, "x-reports", f'[{{"id": "{first}", "id": "{last}", {json.dumps(report)[1:]}]')
+    bank.travel(minutes=1)
+
+
+def as_a_child_of_its_own(bank: Mesh, run: Run) -> None:
+    """A child of its own task, with the root and the owner of another one."""
+    mine = held(bank)
+    route = {"prev": ["eve"], "curr": "eve", "next": []}
+    for index in range(1, 4):
+        step = Step(mine.id, 0, index)
+        key = json.loads(bytes(task_key.child_key(mine, step) or b"null"))
+        data = {"actor": "eve", "route": route, "owner": "trigger:pay", "set_id": run.id}
+        report = {"id": step.child_id(0), "at": bank.now.isoformat(), "position": 1, "data": data, "key": key}
+        partial = {"type": "fly", "actor": "eve", "data": FORGED, "sequence": index}
+        for parent in (mine.id, run.id):
+            of = {"parent_id": parent, "root_id": run.id}
+            put(bank, "x-reports", [report | of | {"status": "processing"}, report | of | partial])
+        put(bank, "x-reports", [report | {"id": run.id, "status": "processing"}, report | {"id": run.id} | partial])
+        child = {"id": step.child_id(0), "parent_id": mine.id}
+        headers = {KEY: key, "x-asya-root": run.id, "x-asya-owner": "trigger:pay", "x-asya-tool": "pay"}
+        put(bank, "x-sink", body_of(mine, "x-sink", "failed", **headers) | child)
+    bank.travel(minutes=1)
+    assert bank.ask("GET", f"/api/v1/mesh/{run.id}/children", dict[str, Any])["items"] == []
+
+
+def as_values_that_grow(bank: Mesh, _run: Run) -> None:
+    """Lists that lie deep, and pointers that lead deep."""
+    mine = held(bank)
+    zeros = f"{'[' * 800}{','.join('0' * 5_000)}{']' * 800}"
+    for door, phase in (("x-checkpoint", "pending"), ("x-sump", "failed")):
+        body = body_of(unstarted(bank), door, phase)
+        put(bank, door, json.dumps(body | {"payload": "zeros"}).replace('"zeros"', zeros))
+        bank.travel(minutes=1)
+        kept = [len(text) for key, text in bank.cloud.objects.items() if f"/{body['id']}" in key]
+        assert 10_000 < max(kept) < 100_000
+    place = {"actor": "x-fan-in", "set_id": ids.set_id(mine.id, 0, 0), "origin_id": mine.id, "slice_index": 0}
+    place |= {"slice_count": 1, "aggregation_key": "/a" * 20_000}
+    put(bank, "x-fan-in", body_of(mine, "x-fan-in", **{"x-asya-fan-in": place}))
+    bank.travel(minutes=1)
+
+
 @dataclass(frozen=True)
 class Attempt:
     """What code tries, about which task of others. The task then goes on as if nothing had been."""
@@ -276,6 +336,9 @@ ATTEMPTS = {
     "a note of an outage of another form": Attempt(sums, as_a_note_of_an_outage, {"items": [1, 2], "sums": [1, 2]}),
     "claims of another form": Attempt(paid, as_claims_of_another_form, {"amount": 1, "approved": True}),
     "ends that cannot be stored": Attempt(sums, as_ends_that_cannot_be_stored, {"items": [1, 2], "sums": [1, 2]}),
+    "an envelope with two ids": Attempt(paid, as_an_envelope_with_two_ids, {"amount": 1, "approved": True}),
+    "a child with the root of another": Attempt(paid, as_a_child_of_its_own, {"amount": 1, "approved": True}),
+    "values that grow": Attempt(sums, as_values_that_grow, {"items": [1, 2], "sums": [1, 2]}),
     "an end as progress": Attempt(paid, as_progress_of_an_end, {"amount": 1, "approved": True}),
 }
 

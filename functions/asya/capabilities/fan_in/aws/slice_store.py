@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from asya.capabilities.fan_in.aws import sets
-from asya.capabilities.fan_in.sets import ORIGIN
+from asya.capabilities.fan_in.sets import ORIGIN, SetTooLargeError
 from asya.function.aws.table import Table, put
 from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.errors import ErrorInfo
@@ -64,7 +64,7 @@ class SliceStore:
             self._put_once(key, {"body": body}, expires_at)
             return None
         object_key = self._put_object(header, body)
-        self._put_once(key, {"object": object_key}, expires_at)
+        self._put_once(key, {"object": object_key, "size": len(body)}, expires_at)
         return f"s3://{self._bucket}/{object_key}"
 
     def store_end(self, ended: SliceEnded, *, expires_at: float) -> None:
@@ -83,13 +83,24 @@ class SliceStore:
             raise UnknownSliceError(f"slice {index} of set {set_id} is not stored; it may have expired")
         return self._body(item)
 
-    def load_all(self, set_id: str, slice_count: int) -> Iterator[tuple[int, bytes]]:
-        """Read the index and envelope of every stored slice once, shard by shard."""
+    def load_all(self, set_id: str, slice_count: int, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Read the index and envelope of every stored slice once, shard by shard.
+
+        Args:
+            limit: the most bytes of all slices. Several are read at the same time, so their sizes count before.
+
+        Raises:
+            SetTooLargeError: the slices have more bytes.
+        """
         seen: set[int] = set()
+        size = 0
         for shard in range(sets.shard_count(slice_count)):
             for page in self._table.pages(sets.slices_of(set_id, shard)):
                 unseen = [item for item in page if sets.slice_index(item) not in seen]
                 seen.update(map(sets.slice_index, unseen))
+                size += sum(map(_size, unseen))
+                if limit is not None and size > limit:
+                    raise SetTooLargeError(limit)
                 yield from self._map(self._read, unseen)
 
     def copy_results(self, from_set: str, to_set: str, slice_count: int, *, expires_at: float) -> frozenset[int]:
@@ -105,7 +116,7 @@ class SliceStore:
 
         def copy(item: Item) -> tuple[int, bytes]:
             index = sets.slice_index(item)
-            content = {name: item[name] for name in ("body", "object") if name in item}
+            content = {name: item[name] for name in ("body", "object", "size") if name in item}
             self._put_once(sets.slice_key(to_set, index, slice_count), content, expires_at)
             return index, b""
 
@@ -141,3 +152,8 @@ class SliceStore:
         if "body" in item:
             return item.data("body")
         return self._s3.get_object(Bucket=self._bucket, Key=item.text("object"))["Body"].read()
+
+
+def _size(item: Item) -> int:
+    """The bytes of a slice; 0 for one in S3 that an earlier version has stored, without its size."""
+    return len(item.data("body")) if "body" in item else item.integer("size", 0)

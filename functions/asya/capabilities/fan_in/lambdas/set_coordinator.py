@@ -239,8 +239,7 @@ class SetCoordinator:
         origin = self._origin(record)
         items: dict[int, Raw] | ErrorInfo = {}
         if decision.how == "merged":
-            stored = self.slices.load_all(record.set_id, record.state.slice_count)
-            items = collected(((index, body) for index, body in stored if index != ORIGIN), largest_set())
+            items = collected(self.slices.load_all(record.set_id, record.state.slice_count, largest_set()))
         try:
             receipt = self._send_now(origin_delivery(origin, decision, items))
         except SendRefusedError as error:

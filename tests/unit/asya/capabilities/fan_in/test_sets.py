@@ -1,11 +1,12 @@
 """protocol §9: the decision about a set depends on its state alone."""
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -16,6 +17,7 @@ from asya.capabilities.fan_in.sets import (
     Merge,
     SetAction,
     SetState,
+    SetTooLargeError,
     collected,
     decide,
     origin_delivery,
@@ -257,24 +259,18 @@ def test_a_place_that_the_results_cannot_be_put_fails_the_origin() -> None:
 
 
 @pytest.mark.rule("9.size")
-@settings(max_examples=40)
-@given(sizes=st.lists(st.integers(2, 40), max_size=8), limit=st.integers(0, 400) | st.none())
-def test_a_set_that_its_function_cannot_hold_fails_its_origin(sizes: list[int], limit: int | None) -> None:
-    """Else it would end the process at each try, and delay other sets."""
-    bodies = {index: message(payload="x" * size) for index, size in enumerate(sizes, 1)}
-    read = list[int]()
-    items = collected(((index, body) for index, body in bodies.items() if not read.append(index)), limit)
-    if limit is None or sum(map(len, bodies.values())) <= limit:
-        assert items == {index: decode(body).payload for index, body in bodies.items()}
-        return
-    assert sum(len(bodies[index]) for index in read[:-1]) <= limit
-    delivery = origin_delivery(origin(), MERGED, items)
+def test_a_set_that_its_function_cannot_hold_fails_its_origin() -> None:
+    def stored() -> Iterator[tuple[int, bytes]]:
+        yield 1, message(payload=1)
+        raise SetTooLargeError(89_478_485)
+
+    delivery = origin_delivery(origin(), MERGED, collected(stored()))
     ended = decode(delivery.body)
     assert (delivery.actor, bytes(ended.payload)) == ("x-sink", bytes(origin().envelope.payload))
     assert ended.status is not None
     assert ended.status.error is not None
     assert (ended.status.phase, ended.status.error.type) == ("failed", "ResultTooLarge")
-    assert f"more than {limit:,} bytes" in ended.status.error.message
+    assert "more than 89,478,485 bytes" in ended.status.error.message
 
 
 def test_a_route_that_leads_nowhere_is_a_mismatch_outside_of_the_set() -> None:

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from asya.capabilities.fan_in.aws import sets
 from asya.capabilities.fan_in.aws.slice_store import SliceStore, UnknownSliceError
+from asya.capabilities.fan_in.sets import SetTooLargeError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
 from asya.testing.dynamo.tables import MemoryDynamo, Table
@@ -74,6 +77,24 @@ def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3:
     put(store, 1, large + b"other", set_id="../s")
     assert store.load("../s", 1, 3) == large
     assert dict(store.load_all("../s", 3)) == {1: large, 2: large[1:]}
+
+
+@pytest.mark.rule("9.size")
+@settings(max_examples=30)
+@given(sizes=st.lists(st.integers(1, 9_000), min_size=1, max_size=6), limit=st.integers(0, 40_000) | st.none())
+def test_no_slice_of_a_set_that_is_too_large_is_read(sizes: list[int], limit: int | None) -> None:
+    """Several are read at the same time: their sizes count before, so the process never has more of them."""
+    s3 = MemoryS3()
+    store = SliceStore(MemoryDynamo({TABLE: Table()}), s3, table=TABLE, bucket="b")  # type: ignore[arg-type]
+    bodies = {index: b"x" * size for index, size in enumerate(sizes)}
+    for index, body in bodies.items():
+        put(store, index, body, count=len(sizes))
+    if limit is None or sum(sizes) <= limit:
+        assert dict(store.load_all("s", len(sizes), limit)) == bodies
+        return
+    s3.fails = lambda _found, key: pytest.fail(f"{key} was read")
+    with pytest.raises(SetTooLargeError):
+        list(store.load_all("s", len(sizes), limit))
 
 
 @pytest.mark.rule("9.size")
