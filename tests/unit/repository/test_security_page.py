@@ -226,6 +226,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "actor.says": {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
         "unit/asya/testing/test_mesh_authority.py": ("test_code_of_an_actor_resumes_no_pause",),
+        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_end_is_that_of_the_actor_that_says_it",),
         "infra/test_permissions.py": ("test_only_the_crew_reports_ends",),
         "unit/asya/gateway/lambdas/test_report_queues.py": (
             "test_an_end_on_the_queue_of_all_actors_is_refused_alone",

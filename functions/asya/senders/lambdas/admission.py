@@ -19,7 +19,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.headers import KEY
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import decode_message
-from asya.protocol.task_key import WrongKeyError
+from asya.protocol.task_key import WrongKeyError, without_key
 from asya.senders import entry
 from asya.senders.aws.entry_items import LetterSenders, OwnerClaims
 from asya.senders.aws.key_items import MissingSecretError
@@ -145,13 +145,22 @@ class Admission(msgspec.Struct, frozen=True):
         if is_code and self._start_in(arrival, actor) is not None:
             return structs.replace(arrival, body=encode(entry.starting(envelope)))
         plain = unsealed(arrival, envelope)
-        if is_code:
-            try:
-                self.keys.check(envelope)
-            except WrongKeyError as error:
-                function = self.function_of(arrival)
-                return entry.refuse(plain, f"{function} may not speak for the task {envelope.id!r}: {error}")
-        return plain
+        return plain if not is_code else self._held(plain, envelope, self.keys, actor)
+
+    def _held(self, plain: Arrival, envelope: Envelope, keys: MeshKeys, actor: str) -> Arrival:
+        """What code of users has sent, or as refused without the key of its task. An end is that of the actor that says it."""
+        function = self.function_of(plain)
+        try:
+            keys.check(envelope)
+        except WrongKeyError as error:
+            return entry.refuse(plain, f"{function} may not speak for the task {envelope.id!r}: {error}")
+        status, spec = envelope.status, self.mesh.actors.get(function or "")
+        is_end = actor in names.END_ACTORS and status is not None and status.actor not in (function, names.SUMP)
+        # An end actor passes on the ends of others.
+        if not is_end or status is None or spec is None or spec.kind == "end":
+            return plain
+        own = replace(without_key(envelope), status=replace(status, actor=function))
+        return structs.replace(plain, body=encode(own))
 
     def _unreadable(self, arrival: Arrival, error: ParseError, actor: str) -> Arrival:
         """What code of users has sent and is no envelope; it may be about a set."""

@@ -368,6 +368,19 @@ def test_an_attempt_changes_nothing_of_a_task(bank: Mesh, name: str) -> None:
     assert (run.status, run.result) == ("succeeded", attempt.result)
 
 
+@pytest.mark.rule("4.keys.ends")
+@pytest.mark.parametrize("named", ["work", "x-dlq", "nobody", "", None])
+@pytest.mark.parametrize(("door", "phase"), [("x-sink", "failed"), ("x-sink", "succeeded"), ("x-sump", "failed")])
+def test_an_end_is_that_of_the_actor_that_says_it(bank: Mesh, door: str, phase: str, named: str | None) -> None:
+    """Else another actor has a failure that it does not know: in lists, in its numbers and in its alarms."""
+    body = body_of(unstarted(bank), door, phase)
+    body["status"] |= {"actor": named}
+    put(bank, door, body)
+    bank.travel(minutes=1)
+    task = bank.ask("GET", f"/api/v1/mesh/{body['id']}", dict[str, Any])
+    assert (task["status"], task["actor"]) == (phase, "eve")
+
+
 def item(pk: str, table: str = "sink", **more: Any) -> Body:
     return {"TableName": table_name("bank", table), "Key": {"pk": {"S": pk}, "sk": {"S": "x"}}} | more
 
