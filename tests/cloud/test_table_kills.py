@@ -1,4 +1,4 @@
-"""Drivers that are killed while they append: no row is lost, and none is there twice (`protocol §10.append-once`).
+"""Drivers that are killed while they write: no row is lost or there twice (`protocol §10.append-once`, `§10.replace-once`).
 
 Each run is a driver process of the stand-in with the library's own entry point. SIGKILL ends it with its JVM. The table and the
 commits are on the local S3, and the next run sees of it what the killed one left.
@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import sys
-import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,21 +23,22 @@ import pytest
 
 from asya.heavy.run_formation import encode_manifest
 from asya.protocol.job_runs import Manifest, Member, manifest_key
-from asya_infra.build.jobs import build_jobs
+from asya_infra.build.jobs import build_jobs, build_user_jobs
 from asya_infra.build.packages import Target
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.servers import ServerOptions
-from tests.cloud import append_jobs
+from tests.cloud import table_jobs
 from tests.cloud.stand_in_cloud import BUCKET, StandIn, stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KILLS = 200 if os.environ.get("ASYA_FULL_SIZE") else 0
+KILLS = int(os.environ.get("ASYA_KILLS", "200" if os.environ.get("ASYA_FULL_SIZE") else "0"))
 pytestmark = [
     pytest.mark.cloud,
     pytest.mark.skipif(
-        not KILLS, reason="takes minutes (make test-full); tests/spark/test_append_once.py has the deaths"
+        not KILLS,
+        reason="takes minutes (make test-full); the deaths are in tests/spark/test_append_once.py and tests/unit/asya_spark/tables",
     ),
 ]
 
@@ -47,7 +47,6 @@ DEATHS = 5
 LAST_STEP = 14
 """Of an append with four files; those with fewer die at their end instead."""
 SLOTS = 2
-TABLE = "tables/killed"
 CHOSEN: list[list[dict[str, Any]]] = [
     # After the commit, then between the two files that it publishes.
     [{"step": 4, "after": True}, {"step": 3, "after": True}],
@@ -55,15 +54,16 @@ CHOSEN: list[list[dict[str, Any]]] = [
     [{"step": 4, "after": False}],
 ]
 CLIENT = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
-READ = f"""
+READ = """
 from pyspark.sql import SparkSession
+from asya_spark.tables import read
 spark = SparkSession.builder.getOrCreate()
-for row in spark.read.parquet("s3://{BUCKET}/data/{TABLE}").toJSON().collect():
+for row in read(spark, "{table}").toJSON().collect():
     print(row)
 """
 
 
-def all_deaths() -> list[list[dict[str, Any]]]:
+def all_deaths(kills: int) -> list[list[dict[str, Any]]]:
     """The deaths of each envelope: chosen ones, and in full size random ones, two of three at a step."""
     chance = random.Random(14)
 
@@ -73,7 +73,7 @@ def all_deaths() -> list[list[dict[str, Any]]]:
         return {"step": chance.randint(0, LAST_STEP), "after": chance.random() < 0.5}
 
     deaths = list(CHOSEN)
-    while (left := KILLS - sum(map(len, deaths))) > 0:
+    while (left := kills - sum(map(len, deaths))) > 0:
         deaths.append([death() for _ in range(min(DEATHS, left))])
     return deaths
 
@@ -105,11 +105,12 @@ class Job:
 
     @classmethod
     def upload(cls, cloud: StandIn, folder: Path) -> Job:
-        """Uploads the library as a mesh does, and `append_jobs`."""
+        """Uploads the library as a mesh does, and `table_jobs`."""
         (folder / "jobs").mkdir()
-        shutil.copy(append_jobs.__file__, folder / "jobs")
+        shutil.copy(table_jobs.__file__, folder / "jobs")
         files = build_jobs(folder / "build", Target(interpreter=Path(sys.executable)), folder / "jobs")
-        zips = [_upload(cloud, content, folder) for content in (files.library, files.jobs)]
+        jobs = build_user_jobs(folder / "build", folder / "jobs")
+        zips = [_upload(cloud, content, folder) for content in (files.library, jobs)]
         client = folder / "client"
         client.mkdir()
         for name in CLIENT:
@@ -119,16 +120,15 @@ class Job:
         environment = f"--conf spark.emr-serverless.driverEnv.PYTHONPATH={client}"
         return cls(cloud, files.entry_point.read_text(), f"--py-files {','.join(zips)} {environment}")
 
-    def run(self, number: int, envelope: int, attempt: int, deaths: list[dict[str, Any]]) -> dict[str, Any]:
+    def run(self, number: int, envelope: int, attempt: int, payload: dict[str, Any]) -> dict[str, Any]:
         """Runs one attempt at an envelope to its end; returns the description of GetJobRun."""
-        payload = {"table": TABLE, "deaths": deaths}
         manifest = Manifest(
             run_id=f"asya.ns.heavy.{number:010d}",
             namespace="ns",
             actor="heavy",
             number=number,
             formed_at="2026-01-01T00:00:00Z",
-            job="append_jobs.append",
+            job="table_jobs.write",
             members=(_member(f"e{envelope}", payload, attempt),),
             shape="payload",
             timeout=600.0,
@@ -137,13 +137,18 @@ class Job:
         )
         key = manifest_key("heavy", number)
         uri = self.cloud.put(key, encode_manifest(manifest).decode())
-        name = f"append-{number}"
+        name = f"write-{number}"
         arguments = ("--manifest", uri, "--data-uri", f"s3://{BUCKET}/data/")
         policy = {"policy": _policy("data", key.rpartition("/")[0])}
         run_id = self.cloud.start(
             self.entry_point, *arguments, name=name, parameters=self.parameters, executionIamPolicy=policy
         )
         return {**self.cloud.wait(run_id), "stdout": (self.cloud.folder.emr / run_id / "stdout").read_text()}
+
+
+@pytest.fixture(scope="module")
+def job(cloud: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return Job.upload(cloud, tmp_path_factory.mktemp("job"))
 
 
 def _member(name: str, payload: dict[str, Any], attempt: int) -> Member:
@@ -175,14 +180,37 @@ def _policy(*folders: str) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements})
 
 
-@pytest.mark.rule("10.append-once")
-def test_10_no_row_is_lost_or_doubled_by_killed_drivers(cloud: StandIn, tmp_path: Path) -> None:
-    job, deaths, began = Job.upload(cloud, tmp_path), all_deaths(), time.monotonic()
+@dataclass(frozen=True)
+class Outcome:
+    """What a table has after its envelopes were killed and repeated until each has ended.
+
+    Attributes:
+        killed: the killed drivers of each envelope.
+        days: the (id, attempt, number) of the rows of each day.
+    """
+
+    killed: list[int]
+    days: dict[str, list[tuple[str, int, int]]]
+
+    @property
+    def wrong(self) -> list[str]:
+        """The days that have other rows than all those of one attempt."""
+        return [
+            day
+            for day, rows in self.days.items()
+            if sorted(rows) != [(*rows[0][:2], number) for number in range(table_jobs.rows_of(rows[0][1]))]
+        ]
+
+
+def written(cloud: StandIn, job: Job, way: str, deaths: list[list[dict[str, Any]]], writers: int) -> Outcome:
+    """Kills the drivers of envelopes that write, and repeats them; each day has as many envelopes, which run side by side."""
+    table, first = f"tables/{way}", 1000 * (list(table_jobs.WAYS).index(way) + 1)
 
     def until_done(envelope: int) -> int:
         """Repeats an envelope until a run succeeds; returns the number of killed ones."""
+        payload = {"table": table, "deaths": deaths[envelope], "day": f"d{envelope // writers}", "way": way}
         for attempt in range(1, len(deaths[envelope]) + 2):
-            run = job.run(envelope * 100 + attempt, envelope, attempt, deaths[envelope])
+            run = job.run(100 * (first + envelope) + attempt, envelope, attempt, payload)
             if run["state"] == "SUCCESS":
                 assert ": done, " in run["stdout"], run["stdout"]
                 return attempt - 1
@@ -191,22 +219,41 @@ def test_10_no_row_is_lost_or_doubled_by_killed_drivers(cloud: StandIn, tmp_path
 
     with ThreadPoolExecutor(SLOTS) as pool:
         killed = list(pool.map(until_done, range(len(deaths))))
-    reader = cloud.wait(cloud.start(READ, name="read", executionIamPolicy={"policy": _policy("data")}))
+    code = READ.format(table=f"s3://{BUCKET}/data/{table}")
+    policy = {"policy": _policy("data")}
+    reader = cloud.wait(cloud.start(code, name="read", parameters=job.parameters, executionIamPolicy=policy))
     assert reader["state"] == "SUCCESS", reader["stateDetails"]
-    rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    days: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for line in (cloud.folder.emr / reader["jobRunId"] / "stdout").read_text().splitlines():
         row = json.loads(line)
-        rows[row["id"]].append((row["attempt"], row["n"]))
-    # The rows of an envelope are all those of one of its attempts, often of a killed one.
-    attempts = {name: found[0][0] for name, found in rows.items()}
-    of_killed = sum(attempts.get(f"e{number}", 0) <= count for number, count in enumerate(killed))
-    print(
-        f"{sum(killed)} killed drivers of {len(deaths)} envelopes in {time.monotonic() - began:.0f} s; {len(rows)} envelopes "
-        f"with {sum(map(len, rows.values()))} rows, {of_killed} of them with those of a killed attempt"
-    )
-
+        days[row["day"]].append((row["id"], row["attempt"], row["n"]))
     assert killed == [len(each) for each in deaths]
-    assert {name: sorted(found) for name, found in rows.items()} == {
-        f"e{number}": [(attempts[f"e{number}"], n) for n in range(append_jobs.rows_of(attempts[f"e{number}"]))]
-        for number in range(len(deaths))
-    }
+    outcome = Outcome(killed, days)
+    print(
+        f"{way}: {sum(killed)} killed drivers of {len(deaths)} envelopes; {len(outcome.wrong)} of {len(days)} days are wrong"
+    )
+    return outcome
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_no_row_is_lost_or_doubled_by_killed_drivers(cloud: StandIn, job: Job) -> None:
+    deaths = all_deaths(KILLS)
+    outcome = written(cloud, job, "append", deaths, 1)
+    # The rows of an envelope are all those of one of its attempts, often of a killed one.
+    assert (outcome.wrong, len(outcome.days)) == ([], len(deaths))
+
+
+@pytest.mark.rule("10.replace-once")
+@pytest.mark.parametrize("way", ["replace", "replace-versioned"])
+def test_10_each_day_has_the_rows_of_one_of_two_writers_whose_drivers_are_killed(
+    cloud: StandIn, job: Job, way: str
+) -> None:
+    deaths = all_deaths(KILLS)
+    outcome = written(cloud, job, way, deaths, 2)
+    assert (outcome.wrong, len(outcome.days)) == ([], (len(deaths) + 1) // 2)
+
+
+@pytest.mark.parametrize("way", ["plain-append", "plain-overwrite"])
+def test_what_spark_writes_by_itself_is_wrong_after_the_same_deaths(cloud: StandIn, job: Job, way: str) -> None:
+    outcome = written(cloud, job, way, all_deaths(KILLS // 4), 2)
+    assert outcome.wrong
