@@ -105,6 +105,11 @@ class Written:
     outside: int
 
 
+def count_outside(outside: Column) -> list[Column]:
+    """Counts the rows of a frame, and those that do not belong where they are written."""
+    return [F.count(F.lit(1)).alias("rows"), F.count_if(outside).alias("outside")]
+
+
 def write_parquet(
     frame: DataFrame, folder: str, partitions: Sequence[str], files: HadoopFiles, outside: Column | None = None
 ) -> Written:
@@ -117,10 +122,7 @@ def write_parquet(
         TableError: the files have other rows than Spark has written.
     """
     seen = Observation()
-    counts = [
-        F.count(F.lit(1)).alias("rows"),
-        F.count_if(F.lit(False) if outside is None else outside).alias("outside"),
-    ]
+    counts = count_outside(F.lit(False) if outside is None else outside)
     writer = frame.observe(seen, *counts).write
     (writer.partitionBy(*partitions) if partitions else writer).parquet(folder)
     staged = tuple(name for name in files.tree(folder) if name.endswith(".parquet"))

@@ -1,18 +1,23 @@
-"""Adds rows to an Iceberg table once, however often the job runs (`protocol §10.append-once.iceberg`).
+"""Writes to an Iceberg table once, however often the job runs (`protocol §10.append-once.iceberg`, `§10.branches.iceberg`).
 
 Iceberg's write-audit-publish: a write under `spark.wap.id` adds a *staged* snapshot, which no reader sees. A cherry-pick
 publishes it, and Iceberg refuses to pick a second snapshot of an id (`DuplicateWAPCommitException`); it checks this in the commit
 that publishes. The id is the key of the call, so each attempt finds what the attempts before it have staged or published.
+
+Replacing and merging write to a *branch* of the table, under the key as a property of the snapshot. The table is moved to the end
+of the branch, and Iceberg refuses that if the table has got another commit since the branch began: no other commit is
+overwritten, and no key is published twice.
 """
 
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from asya_spark.tables.commits import tell_earlier
 from asya_spark.tables.errors import TableError
@@ -24,6 +29,10 @@ _STAGING = "write.wap.enabled"
 # Iceberg repeats a commit that conflicts with another one four times, unless the table says otherwise.
 _CONFLICT = "CommitFailedException"
 _ATTEMPTS = 5
+# The table is not where the branch began.
+_MOVED = "is not an ancestor of"
+_BRANCH = "asya_"
+_KEY = "asya-key"
 _LONGEST_PAUSE = 4.0  # seconds, doubled after each conflict
 
 
@@ -94,6 +103,67 @@ def _append(frame: DataFrame, table: StagingTable, key: str, *, is_first: bool) 
         )
     # The first one: attempts at the same time mostly pick the same, and its twin is left to the expiry.
     table.publish(snapshots[0].id)
+
+
+class BranchingTable(Protocol):
+    """A table that takes what is written to a branch."""
+
+    name: str
+
+    def has(self, key: str) -> bool:
+        """Whether the history of the table has a snapshot with a key."""
+
+    def branch(self, name: str) -> None:
+        """Adds a branch that begins where the table is."""
+
+    def take(self, branch: str) -> None:
+        """Moves the table to the end of a branch; fails if the table has moved since the branch began."""
+
+    def drop(self, branch: str) -> None:
+        """Removes a branch; idempotent."""
+
+    def branches(self, beginning: str) -> list[str]:
+        """The names of the branches that begin so."""
+
+
+def write_in_branch(table: BranchingTable, key: str, write: Callable[[str], None]) -> bool:
+    """Lets a table take a write once for a call; a commit of others at the same time is told, and the write repeated.
+
+    Args:
+        write: writes to the branch with this name, under the key.
+
+    Returns:
+        Whether the rows of this attempt count.
+    """
+    for left in branches_of(table, key):
+        table.drop(left)
+    for attempt in range(1, _ATTEMPTS + 1):
+        branch = f"{_BRANCH}{key}_{uuid4().hex[:12]}"
+        # The branch comes before the look: what is published after the look lets the last step fail.
+        table.branch(branch)
+        try:
+            if table.has(key):
+                return False
+            write(branch)
+            table.take(branch)
+        except Exception as error:
+            # Refused for another commit, refused because it is published, or unknown: the table tells.
+            if table.has(key):
+                return _MOVED not in str(error)
+            if not any(name in str(error) for name in (_MOVED, _CONFLICT)) or attempt == _ATTEMPTS:
+                raise
+            print(f"asya_spark: {table.name}: another commit came first; the write is repeated", flush=True)
+            time.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.25 * 2**attempt)))
+        else:
+            return True
+        finally:
+            table.drop(branch)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def branches_of(table: BranchingTable, key: str) -> list[str]:
+    """The branches that attempts at a call have left."""
+    return table.branches(f"{_BRANCH}{key}_")
 
 
 def _is_published(snapshots: Sequence[Snapshot]) -> bool:
@@ -168,6 +238,60 @@ class IcebergTable:
         self._spark.sql(
             f"CALL {self._catalog}.system.cherrypick_snapshot(table => '{self._identifier}', snapshot_id => {snapshot})"
         )
+
+    def has(self, key: str) -> bool:
+        """Whether the history of the table has a snapshot with a key."""
+        self._spark.sql(f"REFRESH TABLE {self.name}")
+        found = self._spark.sql(
+            f"SELECT 1 FROM {self.name}.snapshots s JOIN {self.name}.history h ON h.snapshot_id = s.snapshot_id "
+            f"WHERE h.is_current_ancestor AND s.summary['{_KEY}'] = '{key}' LIMIT 1"
+        )
+        return bool(found.collect())
+
+    def branch(self, name: str) -> None:
+        """Adds a branch that begins where the table is."""
+        self._spark.sql(f"ALTER TABLE {self.name} CREATE BRANCH `{name}`")
+
+    def take(self, branch: str) -> None:
+        """Moves the table to the end of a branch; fails if the table has moved since the branch began."""
+        self._spark.sql(
+            f"CALL {self._catalog}.system.fast_forward(table => '{self._identifier}', branch => 'main', to => '{branch}')"
+        )
+
+    def drop(self, branch: str) -> None:
+        """Removes a branch; idempotent."""
+        self._spark.sql(f"ALTER TABLE {self.name} DROP BRANCH IF EXISTS `{branch}`")
+
+    def branches(self, beginning: str) -> list[str]:
+        """The names of the branches that begin so."""
+        self._spark.sql(f"REFRESH TABLE {self.name}")
+        rows = self._spark.sql(f"SELECT name FROM {self.name}.refs WHERE type = 'BRANCH'").collect()
+        return [row.name for row in rows if row.name.startswith(beginning)]
+
+    def replace(self, frame: DataFrame, condition: Column, branch: str, key: str) -> None:
+        """Replaces the rows that meet a condition, in a branch."""
+        writer = frame.writeTo(f"{self.name}.branch_{branch}").option(f"snapshot-property.{_KEY}", key)
+        writer.overwrite(condition)
+
+    def merge(self, frame: DataFrame, on: Sequence[str], branch: str, key: str) -> None:
+        """Updates the rows with the same values of `on`, and inserts the others, in a branch."""
+        view, target = f"asya_merge_{key}", f"{self.name}.branch_{branch}"
+        same = " AND ".join(f"t.{quoted(column)} <=> s.{quoted(column)}" for column in on)
+        frame.createOrReplaceTempView(view)
+        try:
+            frame.sparkSession.sql(
+                f"MERGE INTO {target} t USING {view} s ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+        finally:
+            # `catalog.dropTempView` would also drop the cache of the frame.
+            _state(frame.sparkSession).catalog().dropTempView(view)
+        # A statement takes no properties. The commit that has the key is on the same branch, so readers find both or none.
+        self._spark.table(self.name).limit(0).writeTo(target).option(f"snapshot-property.{_KEY}", key).append()
+
+
+def quoted(column: str) -> str:
+    """A column as SQL names it."""
+    return f"`{column.replace('`', '``')}`"
 
 
 def _copy_of(session: SparkSession) -> SparkSession:

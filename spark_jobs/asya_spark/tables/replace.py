@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -19,12 +20,13 @@ from asya_spark.tables.folders import (
     call_key,
     call_of,
     check_partitions,
+    count_outside,
     describe_files,
     folder_of,
     table_at,
     write_parquet,
 )
-from asya_spark.tables.iceberg import find_table
+from asya_spark.tables.iceberg import IcebergTable, find_table, quoted, write_in_branch
 from asya_spark.tables.replacements import Layout, Replacements
 
 _TYPES = (
@@ -51,7 +53,7 @@ def replace_once(
     evolve: Evolve | None = None,
     name: str = "",
 ) -> None:
-    """Replaces one partition of a folder of Parquet files by the rows of a frame, once for this hop of the envelope.
+    """Replaces one partition of a folder of Parquet files, or rows of an Iceberg table, once for this hop of the envelope.
 
     The rows of the first attempt that gets this far count, and a repetition changes nothing. A new envelope, a replay and a
     backfill of the same day replace it again. Of two calls for one partition, the rows of the later commit stay, also if the
@@ -59,28 +61,35 @@ def replace_once(
     the table.
 
     In a *plain* table, any engine reads the partition as a folder; while one is published, a reader may find both versions or
-    neither. In a *versioned* table, `read` finds one version, whole, and plain readers of the folder find nothing.
+    neither. In a *versioned* table, `read` finds one version, whole, and plain readers of the folder find nothing. Readers of an
+    Iceberg table find one version, whole.
 
     Args:
         frame: the rows, with the columns of `where`.
-        table: the folder, as a reference below the data of the mesh, or as a URI.
-        where: the partition, as its columns and their values. A table is always replaced by the same columns.
+        table: the folder, as a reference below the data of the mesh, or as a URI; or an Iceberg table, as
+            `catalog.database.table` with a catalog of the session.
+        where: the partition, as its columns and their values. A folder is always replaced by the same columns.
         partition_by: further columns that become folders within the partition, in a plain table.
-        layout: of a new table, `plain` or `versioned`; an existing one has its own.
+        layout: `plain` or `versioned`, always the same for a table.
         evolve: `add` adds columns that the table lacks, fills those that the frame lacks with nulls, and casts narrower numbers.
         name: tells this call apart from others of the hop, in place of their order.
 
     Raises:
         TableError: a row is outside `where`; the rows would break the table; in a DataFrame job; what was staged is gone.
-        ValueError: `where` is empty, or names a column or a value that is none of the frame's.
+        ValueError: `where` is empty, or names a column or a value that is none of the frame's; or an option of folders for an
+            Iceberg table.
         RuntimeError: outside a job.
         ModuleNotFoundError: the table is on S3 and the run has no boto3; name it in the `requirements.txt` of the jobs.
     """
     spark = frame.sparkSession
-    if find_table(spark, table) is not None:
-        raise TableError(
-            f"replace_once writes folders, and {table} is an Iceberg table; replace its rows with MERGE or overwrite"
-        )
+    iceberg = find_table(spark, table)
+    if iceberg is not None:
+        if partition_by or evolve or layout != "plain":
+            raise ValueError(
+                f"{table} is an Iceberg table, with partitions and columns of its own; leave those options out"
+            )
+        _replace_rows(frame, iceberg, where, call_key("replace_once", table, name))
+        return
     folder = folder_of(table)
     place = table_at(spark, folder, layout)
     key = call_key("replace_once", folder, name)
@@ -101,14 +110,34 @@ def replace_once(
         )
         if written.outside:
             files.remove_folder(staging)
-            raise TableError(
-                f"{written.outside} of {written.rows} rows are outside {dict(where)} and would be in no partition that this call "
-                f"replaces; nothing of {folder} is replaced. Filter the frame, or replace each partition by a call of its own"
-            )
+            raise _outside(folder, where, written.outside, written.rows)
         return written.files, written.rows
 
     if not Replacements(place, partition).run(key, stage, call_of(context())):
         tell_earlier(f"{folder}/{partition}")
+
+
+def _replace_rows(frame: DataFrame, table: IcebergTable, where: Mapping[str, Any], key: str) -> None:
+    """Replaces rows of an Iceberg table."""
+    columns = _where_columns(frame, where, table.name)
+    _partition_folder(frame.sparkSession, columns, where)
+
+    def write(branch: str) -> None:
+        counts = count_outside(~_matches(columns))
+        seen = Observation()
+        table.replace(frame.observe(seen, *counts), _filter(columns), branch, key)
+        if outside := seen.get["outside"]:
+            raise _outside(table.name, where, outside, seen.get["rows"])
+
+    if not write_in_branch(table, key, write):
+        tell_earlier(table.name)
+
+
+def _outside(table: str, where: Mapping[str, Any], outside: int, rows: int) -> TableError:
+    return TableError(
+        f"{outside} of {rows} rows are outside {dict(where)} and would be in no partition that this call "
+        f"replaces; nothing of {table} is replaced. Filter the frame, or replace each partition by a call of its own"
+    )
 
 
 @dataclass(frozen=True)
@@ -121,6 +150,7 @@ class _Value:
 
     field: T.StructField
     value: Column
+    is_null: bool
 
 
 def _where_columns(frame: DataFrame, where: Mapping[str, Any], folder: str) -> list[_Value]:
@@ -146,14 +176,25 @@ def _where_columns(frame: DataFrame, where: Mapping[str, Any], folder: str) -> l
             raise ValueError(
                 f"{folder}: readers find no empty text for {column!r}, but a null; use None or another text"
             )
-    return [_Value(fields[column], F.lit(value).cast(fields[column].dataType)) for column, value in where.items()]
+    return [
+        _Value(fields[column], F.lit(value).cast(fields[column].dataType), value is None)
+        for column, value in where.items()
+    ]
 
 
 def _matches(columns: Sequence[_Value]) -> Column:
     """Whether a row is in the partition."""
+    return reduce(and_, (F.col(quoted(item.field.name)).eqNullSafe(item.value) for item in columns))
+
+
+def _filter(columns: Sequence[_Value]) -> Column:
+    """The same as Iceberg reads it, without the comparison that takes two nulls as equal."""
     return reduce(
-        lambda left, right: left & right,
-        (F.col(f"`{item.field.name.replace('`', '``')}`").eqNullSafe(item.value) for item in columns),
+        and_,
+        (
+            F.col(quoted(item.field.name)).isNull() if item.is_null else F.col(quoted(item.field.name)) == item.value
+            for item in columns
+        ),
     )
 
 

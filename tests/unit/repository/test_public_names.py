@@ -89,12 +89,13 @@ def test_jobs_import_data_and_context() -> None:
     ]
     assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == field_names
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
-    assert sorted(asya_spark.tables.__all__) == ["TableError", "append_once", "read", "replace_once"]
+    assert sorted(asya_spark.tables.__all__) == ["TableError", "append_once", "merge_once", "read", "replace_once"]
     frame_and_table = positional("frame", "table")
     options = {"partition_by": (), "evolve": None, "name": ""}
     assert parameters(asya_spark.tables.append_once) == [*frame_and_table, *keywords(options)]
     options = {"where": None, "partition_by": (), "layout": "plain", "evolve": None, "name": ""}
     assert parameters(asya_spark.tables.replace_once) == [*frame_and_table, *keywords(options)]
+    assert parameters(asya_spark.tables.merge_once) == [*frame_and_table, *keywords({"on": None, "name": ""})]
     assert parameters(asya_spark.tables.read) == positional("spark", "table")
 
 

@@ -4,13 +4,14 @@ The table is a model with the answers that Iceberg gave in tests/iceberg, where 
 """
 
 import random
+from itertools import count
 from typing import Any, cast
 
 import pytest
 
 from asya_spark.tables import iceberg
 from asya_spark.tables.errors import TableError
-from asya_spark.tables.iceberg import Snapshot, append_to_table, find_table
+from asya_spark.tables.iceberg import Snapshot, append_to_table, find_table, write_in_branch
 
 
 class KilledError(BaseException):
@@ -211,6 +212,116 @@ def test_10_processes_that_die_at_any_step_append_once(
         except KilledError:
             continue
     assert len(table.rows) == 1
+
+
+class Branches:
+    """A table with branches: the keys and rows of its commits. A branch is where it began, and what was written to it."""
+
+    name = "iceberg.sales.orders"
+
+    def __init__(self) -> None:
+        self.main: list[tuple[str, str]] = []
+        self.refs: dict[str, list[tuple[str, str]]] = {}
+
+    def has(self, key: str) -> bool:
+        return key in [each for each, _ in self.main]
+
+    def branch(self, name: str) -> None:
+        self.refs[name] = list(self.main)
+
+    def take(self, branch: str) -> None:
+        if self.refs[branch][: len(self.main)] != self.main:
+            raise RuntimeError("main is not an ancestor of the branch")
+        self.main = list(self.refs[branch])
+
+    def drop(self, branch: str) -> None:
+        self.refs.pop(branch, None)
+
+    def branches(self, beginning: str) -> list[str]:
+        return [name for name in self.refs if name.startswith(beginning)]
+
+    def write(self, key: str, rows: str) -> bool:
+        return write_in_branch(self, key, lambda branch: self.refs[branch].append((key, rows)))
+
+
+STEPS = ("branches", "branch", "has", "take", "drop")
+
+
+@pytest.fixture
+def branches(monkeypatch: pytest.MonkeyPatch) -> Branches:
+    monkeypatch.setattr(iceberg.time, "sleep", lambda _seconds: None)
+    return Branches()
+
+
+@pytest.mark.rule("10.branches.iceberg")
+def test_10_a_call_takes_its_branch_once(branches: Branches) -> None:
+    assert branches.write("k", "first")
+    assert not branches.write("k", "second")
+    assert (branches.main, branches.refs) == ([("k", "first")], {})
+
+
+@pytest.mark.rule("10.branches.iceberg")
+@pytest.mark.parametrize("key", ["k", "other"])
+@pytest.mark.parametrize("step", STEPS)
+def test_10_a_call_that_another_one_meets_before_any_step(
+    branches: Branches, monkeypatch: pytest.MonkeyPatch, step: str, key: str
+) -> None:
+    original = getattr(branches, step)
+
+    def met(*arguments: Any) -> Any:
+        monkeypatch.setattr(branches, step, original)
+        branches.write(key, "met")
+        return original(*arguments)
+
+    monkeypatch.setattr(branches, step, met)
+    branches.write("k", "own")
+    assert [each for each, _ in branches.main].count("k") == 1
+    assert {each for each, _ in branches.main} == {"k", key}
+
+
+@pytest.mark.rule("10.branches.iceberg")
+def test_10_a_table_that_always_moves_fails_the_call_in_the_end(
+    branches: Branches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, original = count(), branches.take
+
+    def moved(branch: str) -> None:
+        branches.main.append((f"other {next(numbers)}", "rows"))
+        original(branch)
+
+    monkeypatch.setattr(branches, "take", moved)
+    with pytest.raises(RuntimeError, match="is not an ancestor"):
+        branches.write("k", "own")
+    assert (next(numbers), branches.has("k"), branches.refs) == (5, False, {})
+
+
+@pytest.mark.rule("10.branches.iceberg")
+@pytest.mark.parametrize("seed", range(50))
+def test_10_processes_that_die_at_any_step_write_once(
+    branches: Branches, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def dying(original: Any) -> Any:
+        def step(*arguments: Any) -> Any:
+            if chance.random() < 0.15:
+                raise KilledError
+            result = original(*arguments)
+            if chance.random() < 0.15:
+                raise KilledError
+            return result
+
+        return step
+
+    for name in STEPS:
+        monkeypatch.setattr(branches, name, dying(getattr(branches, name)))
+    for attempt in range(1, 1000):
+        try:
+            branches.write("k", f"attempt {attempt}")
+            break
+        except KilledError:
+            branches.main.append(("other", "rows"))
+    assert [each for each, _ in branches.main].count("k") == 1
 
 
 class Session:
