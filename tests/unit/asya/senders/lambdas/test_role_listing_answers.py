@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from asya.senders.aws.resource_answer import send_answer
+from asya.senders.lambdas.role_listing import send_answer
 from asya.senders.roles import ListRequest, read_request
 from tests.unit.asya.senders.test_roles import request
 
