@@ -21,6 +21,8 @@ CDK     := node_modules/.bin/cdk
 CONSOLE := $(shell find console/src console/public -type f) $(wildcard console/*.json console/*.html console/*.ts)
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# npm would load compiled code from a folder of /tmp, whoever of the machine's users has made it.
+export NODE_DISABLE_COMPILE_CACHE := 1
 # Python keeps what it compiles, whatever the environment says: each command and function would do it again.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 

@@ -20,6 +20,7 @@ from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import check_exists, load_with_types
 from asya_cli.options import DEFAULT_MESH, MeshFile, Stage
 from asya_cli.output.text import echo
+from asya_infra.node import NODE_VARIABLES
 from asya_infra.product.app import cdk_tool, node_path
 from asya_infra.product.environments import EnvironmentsError
 from asya_infra.product.places import FILES
@@ -71,7 +72,7 @@ class Cdk:
             [str(self.tool), *arguments, *profile, "--no-notices"],
             check=False,
             cwd=FILES,  # where `cdk.json` is
-            env={**os.environ, **region, "PATH": self.path},
+            env={**os.environ, **NODE_VARIABLES, **region, "PATH": self.path},
         ).returncode
 
 

@@ -24,6 +24,7 @@ from asya_infra.assembly import Findings
 from asya_infra.build.folder import build_once, digest
 from asya_infra.build.packages import Target, package_inputs
 from asya_infra.mesh_file import LoadedMesh
+from asya_infra.node import NODE_VARIABLES
 from asya_infra.options import Options, read_options
 from asya_infra.product.app import cdk_app, node_path
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
@@ -153,6 +154,7 @@ class Synthesis:
             env={
                 **{name: value for name, value in os.environ.items() if not _LEFT_OUT.match(name)},
                 **app.variables,
+                **NODE_VARIABLES,
                 "CDK_OUTDIR": str(draft),
                 "CDK_CONTEXT_JSON": json.dumps(context),
                 # What CloudFormation itself would refuse is found for AWS; for a local cloud it would be half of a synthesis.

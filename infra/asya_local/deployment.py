@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from asya_infra.node import NODE_VARIABLES
 from asya_infra.product.places import FILES
 from asya_local.account import ACCOUNT_ID, REGION, AccessKey, read_secret
 from asya_local.authentication.admission import SECRET_HEADER, SNAPSHOT_PATH
@@ -138,6 +139,7 @@ class Cdk:
         inherited = {name: value for name, value in os.environ.items() if not _REMOVED_VARIABLES.match(name)}
         return {
             **inherited,
+            **NODE_VARIABLES,
             "PATH": self.tools.path,
             "CDK_HOME": str(self.folder.cdk_home),
             "NODE_OPTIONS": " ".join(filter(None, (inherited.get("NODE_OPTIONS"), f'--require "{SHORT_WAITS}"'))),

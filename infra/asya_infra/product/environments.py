@@ -23,6 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, digest, link, writing_to
+from asya_infra.node import NODE_VARIABLES
 from asya_infra.product.meters import Meter, metered, to_stderr
 from asya_infra.product.never_used import remove_never_used
 from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
@@ -297,7 +298,8 @@ def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Ca
         EnvironmentsError: It failed; the message has its last lines.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
-    environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), os.environ.get("PATH", os.defpath)])
+    environment |= {"PATH": os.pathsep.join([str(Path(command[0]).parent), os.environ.get("PATH", os.defpath)])}
+    environment |= NODE_VARIABLES
     last = deque[str](maxlen=_LAST_LINES)
     with subprocess.Popen(
         command,

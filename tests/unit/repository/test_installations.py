@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from asya_cli.scaffold.files import project_files
+from asya_infra.product import environments
+from asya_infra.product.environments import EnvironmentsError, Part
 from tests.paths import PROJECT
 
 WORKFLOW = "asya_cli/scaffold/templates/common/.github/workflows/mesh.yml"
@@ -122,6 +124,26 @@ def test_every_package_of_npm_has_its_hash(name: str) -> None:
     without = [key for key, each in packages.items() if key and not each.get("link") and "integrity" not in each]
     bundled = [key for key in without if packages[key].get("inBundle")]
     assert without == bundled
+
+
+KEPT = "const cache = require('node:module').enableCompileCache(); process.exit(cache.status === 3 ? 0 : 1)"
+"""What npm does first; 3 stands for a cache that is off."""
+
+
+def test_npm_loads_no_compiled_code_that_another_user_may_have_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of `node-compile-cache` in the temporary folder nobody checks the owner."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.delenv("NODE_DISABLE_COMPILE_CACHE", raising=False)
+    node = str(PROJECT / ".venv/bin/node")
+    environments._run(Part.CDK, [node, "-e", KEPT], tell=print)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(environments, "NODE_VARIABLES", {})
+    with pytest.raises(EnvironmentsError):  # without the variable the cache is on
+        environments._run(Part.CDK, [node, "-e", KEPT], tell=print)
+    said = ["make", "--silent", "--eval", "said: ; @echo $$NODE_DISABLE_COMPILE_CACHE", "said"]
+    assert subprocess.run(said, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip() == "1"
 
 
 def workflows() -> dict[str, str]:

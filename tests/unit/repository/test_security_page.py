@@ -513,6 +513,11 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "unit/asya_cli/console/test_page_opening.py": ("test_only_this_user_can_read_the_file_and_list_its_folder",),
     },
+    "local.temporary": {
+        "unit/repository/test_installations.py": (
+            "test_npm_loads_no_compiled_code_that_another_user_may_have_made",
+        ),
+    },
     "local.links": {
         "unit/asya_cli/test_data.py": ("test_a_planted_link_leads_nowhere",),
         "unit/asya_cli/output/test_files.py": ("test_a_link_with_its_name_is_replaced_and_not_followed",),
