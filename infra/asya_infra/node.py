@@ -5,8 +5,11 @@ import sys
 from pathlib import Path
 
 NODE_VARIABLES = {"NODE_DISABLE_COMPILE_CACHE": "1"}
-"""The environment of each program of Node.js. npm would load compiled code from `node-compile-cache` in the temporary folder, whoever
-has made that: where users share `/tmp`, the code of another one."""
+"""The environment of each program of Node.js.
+
+npm would load compiled code from `node-compile-cache` in the temporary folder, whoever has made that. Where users share `/tmp`,
+another one may.
+"""
 
 
 def use_packaged_node() -> None:

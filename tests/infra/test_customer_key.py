@@ -208,3 +208,31 @@ def test_the_local_cloud_ignores_key_and_network(private_local: Any) -> None:
     text = str(private_local.templates)
     assert KEY not in text
     assert "VpcConfig" not in text
+
+
+@pytest.mark.rule("4.claim-check.keys")
+@pytest.mark.parametrize("name", ["private", "shop"])
+def test_4_the_bucket_takes_objects_under_its_own_key_alone(name: str, request: pytest.FixtureRequest) -> None:
+    """S3 would refuse each reader of another one as it refuses who lacks a permission, and that is an outage."""
+    mesh: Any = request.getfixturevalue(name)
+    (policy,) = mesh.resources("AWS::S3::BucketPolicy")
+    everything = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    granted = [
+        everything,
+        *(each for each in policy["PolicyDocument"]["Statement"] if each["Action"] == "s3:PutObject"),
+    ]
+    (stated,) = granted[1:]
+    (data,) = [stated["NotResource"]] if isinstance(stated["NotResource"], str) else stated["NotResource"]
+    bucket = data.removesuffix("/data/*")
+    assert bucket != data
+
+    def may_put(key: str, kms_key: str | None) -> bool:
+        context = {} if kms_key is None else {"s3:x-amz-server-side-encryption-aws-kms-key-id": kms_key}
+        return is_allowed(granted, Request("s3:PutObject", f"{bucket}/{key}", context))
+
+    other = KEY.replace("1234abcd", "5678abcd")
+    for key in ("inbox/score/x.json", "payloads/score/x.json", "runs/bill/0000000001/attempts/a/commit.json"):
+        assert may_put(key, None)
+        assert not may_put(key, other)
+        assert may_put(key, KEY) is may_put(key, KEY.rpartition("/")[2]) is (name == "private")
+    assert may_put("data/raw/sales.csv", other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import TypeVar
 
 import msgspec
@@ -64,12 +65,15 @@ def decode(answer: bytes, kind: type[T]) -> T:
     """Decode an answer.
 
     Raises:
-        MeshError: It has another form.
+        MeshError: It has another form, or its lists and objects are nested too deeply for this Python.
     """
     try:
         return msgspec.json.decode(answer, type=kind)
     except msgspec.MsgspecError as error:
         raise MeshError(f"the gateway sent an unexpected answer: {error}") from error
+    except RecursionError:
+        # What a task returns is its starter's choice, and functions have a newer Python with more room.
+        raise MeshError(f"the answer is nested too deeply for Python {platform.python_version()}") from None
 
 
 def error_of(answer: bytes) -> Problem:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from asya import registry, stores
 from asya.protocol import names
-from asya.protocol.keys import RESULTS_PREFIX
+from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
 from asya.protocol.table_keys import EXPIRY
 from asya_infra.acknowledgements import acknowledge, acknowledge_check
 from asya_infra.constructs.encryption import customer_key
@@ -19,6 +20,7 @@ from asya_infra.mesh import Mesh
 
 _DAY = 86400
 _UNFINISHED_UPLOADS = 7
+_KEY_OF_UPLOAD = "s3:x-amz-server-side-encryption-aws-kms-key-id"
 _NO_ACCESS_LOGS = "Server access logs would need a second bucket per mesh; an account may use CloudTrail data events."
 
 
@@ -53,6 +55,7 @@ class MeshStorage(Construct):
                 ),
             ],
         )
+        bucket.add_to_resource_policy(_refusal_of_other_keys(bucket, mesh.kms_key))
         notifications = bucket_notifications(mesh)
         if notifications is not None:
             # The options of `Bucket` would add a function to set them.
@@ -67,6 +70,21 @@ class MeshStorage(Construct):
             "Versions would keep payloads and results beyond their retention. Conditional writes protect commits and "
             "manifests from being overwritten.",
         )
+
+
+def _refusal_of_other_keys(bucket: s3.Bucket, kms_key: str | None) -> iam.PolicyStatement:
+    """Refuse objects under a key of their writer, except data of users (`protocol §4.claim-check.keys`).
+
+    For each reader of such an object S3 answers as it does when the mesh lacks a permission.
+    """
+    own = {} if kms_key is None else {"StringNotEquals": {_KEY_OF_UPLOAD: [kms_key, kms_key.rpartition("/")[2]]}}
+    return iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        principals=[iam.AnyPrincipal()],
+        actions=["s3:PutObject"],
+        not_resources=[bucket.arn_for_objects(f"{DATA_PREFIX}*")],
+        conditions={"Null": {_KEY_OF_UPLOAD: "false"}, **own},
+    )
 
 
 def _lifetimes(mesh: Mesh) -> Iterator[tuple[str, int]]:

@@ -27,9 +27,16 @@ def is_allowed(statements: Iterable[Mapping[str, Any]], request: Request) -> boo
 def _applies(statement: Mapping[str, Any], request: Request) -> bool:
     return (
         any(_like(request.action, pattern) for pattern in _listed(statement["Action"]))
-        and any(_like(request.resource, pattern) for pattern in _listed(statement["Resource"]))
+        and _names(statement, request.resource)
         and all(_holds(operator, keys, request) for operator, keys in statement.get("Condition", {}).items())
     )
+
+
+def _names(statement: Mapping[str, Any], resource: str) -> bool:
+    excluded = statement.get("NotResource")
+    if excluded is not None:
+        return not any(_like(resource, pattern) for pattern in _listed(excluded))
+    return any(_like(resource, pattern) for pattern in _listed(statement["Resource"]))
 
 
 def _holds(operator: str, keys: Mapping[str, Any], request: Request) -> bool:
@@ -37,7 +44,7 @@ def _holds(operator: str, keys: Mapping[str, Any], request: Request) -> bool:
     base = name.removesuffix("IfExists")
     if base == "Null":
         return all((key not in request.context) == (value == "true") for key, value in keys.items())
-    is_negated = base == "StringNotLike"
+    is_negated = base in {"StringNotEquals", "StringNotLike"}
     if base not in {"ArnEquals", "StringEquals", "StringLike"} and not is_negated:
         raise NotImplementedError(f"condition operator {operator}")
     passes_without = base != name or quantifier == "ForAllValues" or (is_negated and not quantifier)

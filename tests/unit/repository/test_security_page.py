@@ -31,6 +31,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_a_token_opens_nothing_else_and_expires",
             "test_forged_tokens_cause_no_reads",
         ),
+        "unit/asya/gateway/streams/test_server.py": ("test_a_stream_ends_with_its_token",),
     },
     "stranger.link": {
         "unit/asya/gateway/callbacks/test_routes.py": ("test_every_other_token_gives_the_same_404",),
@@ -145,6 +146,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "sender.payload": {
         "unit/asya/senders/test_entry.py": ("test_a_payload_is_read_from_the_inbox_alone",),
+        "infra/test_customer_key.py": ("test_4_the_bucket_takes_objects_under_its_own_key_alone",),
     },
     "sender.says": {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
@@ -514,9 +516,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya_cli/console/test_page_opening.py": ("test_only_this_user_can_read_the_file_and_list_its_folder",),
     },
     "local.temporary": {
-        "unit/repository/test_installations.py": (
-            "test_npm_loads_no_compiled_code_that_another_user_may_have_made",
-        ),
+        "unit/repository/test_installations.py": ("test_npm_loads_no_compiled_code_that_another_user_may_have_made",),
     },
     "local.links": {
         "unit/asya_cli/test_data.py": ("test_a_planted_link_leads_nowhere",),

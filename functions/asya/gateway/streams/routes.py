@@ -90,11 +90,17 @@ class StreamRequest:
 
     Attributes:
         cursor: The events that the client has; None if its cursor is unreadable.
+        ends_at: When the right to follow the task ends; None if it has no end.
     """
 
     task_id: str
     cursor: StreamCursor | None
     format: StreamFormat
+    ends_at: datetime | None = None
+
+    def seconds(self, most: float, now: datetime) -> float:
+        """Return the seconds for which the answer may go on, `most` at most."""
+        return most if self.ends_at is None else max(0.0, min(most, (self.ends_at - now).total_seconds()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,7 @@ class StreamRoutes:
         task = self.tasks.read(task_id, now)
         if task is None:
             raise unknown_task(task_id)
-        return self._stream(request, task, CURRENT, now, _ANY_ORIGIN)
+        return self._stream(request, task, CURRENT, now, _ANY_ORIGIN, ends_at=expires_at)
 
     def legacy_envelope(self, request: Request, now: datetime) -> Response:
         """Stream a task in the form of `/envelopes`."""
@@ -160,19 +166,27 @@ class StreamRoutes:
             raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from error
 
     def _stream(
-        self, request: Request, task: TaskView, stream_format: StreamFormat, now: datetime, headers: dict[str, str]
+        self,
+        request: Request,
+        task: TaskView,
+        stream_format: StreamFormat,
+        now: datetime,
+        headers: dict[str, str],
+        *,
+        ends_at: datetime | None = None,
     ) -> Response:
         """Answer with the events from the client's cursor on; 204 stops a client that has `final`."""
         last_id = request.headers.get("last-event-id") or request.query.get("last_event_id")
         cursor = decode(last_id) if last_id else StreamCursor()
         if cursor is not None and has_final(cursor, task):
             return Response(204, None, headers)
-        stream = StreamRequest(task.id, cursor, stream_format)
+        stream = StreamRequest(task.id, cursor, stream_format, ends_at)
         return Response(200, stream if self.is_continuous else self._next_events(stream, now), headers)
 
     def _next_events(self, stream: StreamRequest, now: datetime) -> TextBody:
+        seconds = stream.seconds(sse.KEEPALIVE_SECONDS, now)
         new_events = self.poller.poll(
-            stream.task_id, stream.cursor, now, sse.KEEPALIVE_SECONDS, with_partials=stream.format.has_partials
+            stream.task_id, stream.cursor, now, seconds, with_partials=stream.format.has_partials
         )
         texts = _bounded(map(stream.format.encode, new_events)) or [sse.KEEPALIVE]
         return TextBody(sse.MEDIA_TYPE, "".join((sse.retry(RETRY_MILLISECONDS), *texts)))

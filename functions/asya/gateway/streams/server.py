@@ -68,11 +68,13 @@ class StreamServer:
         return respond(_event(method, address, headers), self.routes, self.environment.now(), self.log)
 
     def stream(self, request: StreamRequest) -> Iterator[str]:
-        """Yield the text of a stream until the task ends or `max_seconds` are over."""
+        """Yield the text of a stream until the task ends, `max_seconds` are over, or the right to follow it has ended."""
         started = self.environment.monotonic()
+        most = request.seconds(self.max_seconds, self.environment.now())
         yield sse.retry(RETRY_MILLISECONDS)
         cursor = request.cursor
-        while (remaining := self.max_seconds - (self.environment.monotonic() - started)) > 0:
+        while (remaining := most - (self.environment.monotonic() - started)) > 0:
+            asked = self.environment.monotonic()
             events = self.poller.poll(
                 request.task_id,
                 cursor,
@@ -86,6 +88,8 @@ class StreamServer:
                 return
             if events:
                 cursor = events[-1].cursor
+            elif self.environment.monotonic() - asked < min(self.keepalive, remaining):
+                return  # the record of the task has expired, so there is nothing to wait for
             else:
                 yield sse.KEEPALIVE
 

@@ -238,12 +238,19 @@ class Admission(msgspec.Struct, frozen=True):
         """
         return problem(statement, self.mesh, self._speaker(arrival), at=self.actor, about=about)
 
-    def heard(self, record: Record, statement: Statement) -> Record:
-        """A message as it counts: refused if its sender may not say this, and with a `problem` if nobody can judge that now."""
+    def heard(self, record: Record, statement: Statement, *others: Statement) -> Record:
+        """A message as it counts: refused if its sender may not say this, and with a `problem` if nobody can judge that now.
+
+        Args:
+            statement: what the message says.
+            others: what it may say instead.
+        """
         if record.problem is not None or record.arrival.is_new:
             return record
         try:
             refused = self.problem(record.arrival, statement)
+            if refused is not None and any(self.problem(record.arrival, each) is None for each in others):
+                refused = None
         except (ClientError, BotoCoreError) as error:
             return replace(record, problem=_unjudged(error))
         return record if refused is None else replace(record, arrival=entry.refuse(record.arrival, refused))

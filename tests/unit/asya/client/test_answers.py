@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from asya.client.answers import refusal
-from asya.client.errors import AccessDeniedError, ConflictError, RefusedError, UnavailableError
+from asya.client.answers import decode, refusal
+from asya.client.errors import AccessDeniedError, ConflictError, MeshError, RefusedError, UnavailableError
+from asya.tasks.view import TaskView
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,10 @@ def test_an_answer_of_api_gateway_itself_is_shown(status: int, answer: bytes) ->
     error = refusal(status, answer)
     assert error.problem == f"the gateway answered {status}: {answer.decode()}"
     assert (error.status, error.code, error.field) == (status, "", None)
+
+
+@pytest.mark.parametrize("kind", [TaskView, dict])
+def test_a_result_that_is_nested_too_deeply_is_an_error_for_people(kind: type) -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    with pytest.raises(MeshError, match="nested too deeply for Python 3"):
+        decode(b'{"id":"t","status":"succeeded","result":%s}' % deep, kind)

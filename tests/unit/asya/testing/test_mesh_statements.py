@@ -62,6 +62,7 @@ class Said:
         about: the actor that it is about.
         instead: what the same message says from senders that may not say this.
         by_iam: whether IAM alone keeps it from roles of the mesh without code of users: the function takes it from each of them.
+        is_stripped: whether what enters from outside loses the header that says it, and then starts nothing here.
         asked: whether the function asks AWS about the message, whose answer is none of the refusals.
         body: makes the message at a time. The tag tells it from all others.
     """
@@ -72,6 +73,7 @@ class Said:
     about: str | None = None
     instead: tuple[Statement, ...] = ()
     by_iam: bool = False
+    is_stripped: bool = False
     asked: bool = False
 
 
@@ -135,7 +137,8 @@ SAID = [
                 "x-asya-fan-in": {"actor": "gather", "set_id": "s", "origin_id": "o", "aggregation_key": "", **_PLACE}
             },
         ),
-        by_iam=True,
+        instead=(START,),
+        is_stripped=True,
     ),
     Said(COMMIT, "x-completion", commit, asked=True),
     Said(NOTIFICATION, "x-push", notification),
@@ -228,7 +231,8 @@ def test_a_statement_counts_from_those_who_may_say_it(bank: Mesh, said: Said) ->
             proof_of(one, table, sender, at=hearer, about=said.about) for one in (said.statement, *said.instead)
         )
         # With a status no envelope of code starts a task.
-        return {said_by, *(proof for proof in other if sender is None or proof is not Proof.CLAIM)}
+        starts = sender is None and not said.is_stripped
+        return {said_by, *(proof for proof in other if starts or proof is not Proof.CLAIM)}
 
     expected = {each: bool(proofs(each) - without) for each in sent}
     judged = [each for each in sent if not said.by_iam or is_judged(bank, each, said.at, is_heard=expected[each])]

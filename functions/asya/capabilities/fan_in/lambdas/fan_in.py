@@ -11,7 +11,7 @@ from asya.capabilities.fan_in.aws.sets import SetRecord, SetTimes, SliceCountErr
 from asya.capabilities.fan_in.aws.slice_store import UnknownSliceError
 from asya.capabilities.fan_in.lambdas.set_coordinator import SetCoordinator, SetRepeater
 from asya.capabilities.fan_in.sets import ORIGIN, is_repeat
-from asya.capabilities.fan_in.statements import DUE, LOST_SLICE, REPEAT
+from asya.capabilities.fan_in.statements import DUE, LOST_SLICE, REPEAT, SLICE
 from asya.ends.aws.results import EndObjects
 from asya.ends.ending import report_time
 from asya.ends.lambdas.ends import claim_end
@@ -26,6 +26,7 @@ from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, 
 from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
 from asya.senders.entry import refuse
+from asya.senders.envelopes import START
 from asya.sidecar import arrival, outcome, slices
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
@@ -188,7 +189,7 @@ class FanInActor:
         """A message with what it says about a set. One that its sender may not send is refused, and changes no set."""
         message = None if record.arrival.is_new else decode_message(record.arrival.body)
         if message is None:
-            return record, None
+            return self.services.admission.heard(record, SLICE, START), None
         heard = self.services.admission.heard(record, _STATEMENTS[type(message)])
         return heard, None if heard.arrival.refusal is not None else message
 

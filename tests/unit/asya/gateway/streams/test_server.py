@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -147,6 +147,24 @@ def test_a_keepalive_comes_every_15_seconds_and_a_response_ends_after_five_minut
     assert keepalive_times[:3] == pytest.approx([15.0, 30.0, 45.0])
     assert clock.seconds == pytest.approx(300.0)
     assert len(keepalive_times) == 20
+
+
+@pytest.mark.rule("13.stream-token")
+@pytest.mark.parametrize("left", [-5, 0, 7, 40, 299, 3600])
+def test_a_stream_ends_with_its_token(left: int) -> None:
+    """Who reads slowly, or asks just before the end, follows nothing afterwards."""
+    clock = FakeClock()
+    request = StreamRequest("t", None, CURRENT, clock.now() + timedelta(seconds=left))
+    list(World(clock).live().stream(request))
+    assert clock.seconds == pytest.approx(max(0, min(left, 300)))
+
+
+def test_the_stream_of_a_task_whose_record_has_expired_ends() -> None:
+    """Each poll of it ends at once, so the stream would poll without a pause."""
+    texts = []
+    for text in World(FakeClock()).live().stream(StreamRequest("gone", None, CURRENT)):
+        texts.append(text)
+        assert len(texts) < 3
 
 
 def test_a_client_resumes_a_response_that_has_timed_out() -> None:
