@@ -466,6 +466,30 @@ def test_an_agent_finds_no_task_of_others(bank: Bank, before: dict[str, Any], na
     assert bank.changed(before) == {}
 
 
+@pytest.mark.rule("13.mcp.owner", "13.mcp.pause")
+def test_an_answer_to_a_question_of_others_answers_none(bank: Bank, before: dict[str, Any]) -> None:
+    """The state with which a client repeats its request names the task, and nobody has signed it."""
+    revision = "2026-07-28"
+    headers = {"accept": "application/json", "mcp_protocol_version": revision, "mcp_method": "tools/call"}
+    meta = {"io.modelcontextprotocol/protocolVersion": revision, "io.modelcontextprotocol/clientCapabilities": {}}
+    since = json.loads(bank.call("GET", f"/api/v1/mesh/{bank.paused}", by=ALICE)[1])["pause"]["since"]
+    found = []
+    for state in (
+        f"{bank.paused} {since}",
+        f"{bank.paused} 2020-01-01T00:00:00Z",
+        f"{UNKNOWN} {since}",
+        bank.paused,
+        "",
+    ):
+        params = {"name": "pay", "arguments": {}, "requestState": state, "_meta": meta}
+        answers = {"pause": {"action": "accept", "content": {"approved": True}}}
+        body = rpc("tools/call", params | {"inputResponses": answers})
+        found.append(bank.call("POST", "/mcp", body, mcp_name="pay", prefer="wait=0", **headers)[1])
+    assert all('"isError":true' in answer and "there is no task" in answer for answer in found)
+    assert found[2] == found[0].replace(bank.paused, UNKNOWN)
+    assert bank.changed(before) == {}
+
+
 def a_start_elsewhere(bank: Bank) -> Iterator[Answer]:
     for actor in ("payout", "approve", "x-checkpoint", "x-sink", "x-reports", "../work", "work%2f..%2fpayout", ""):
         yield bank.call("POST", f"/api/v1/mesh?actor={actor}", {"payload": 1})

@@ -167,7 +167,9 @@ class TriggerQueue:
         if of_service is not None:
             return of_service
         if function is None and not admission.has_role(record.arrival):
-            raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
+            # An event may hold what no JSON of the mesh does, such as half of a surrogate pair.
+            problem = f"the message has no form of S3 or EventBridge, and its sender {record.arrival.sender}"
+            raise UnusableMessageError(f"{problem} is no role of the mesh")
         if self._look(record):
             return []
         try:

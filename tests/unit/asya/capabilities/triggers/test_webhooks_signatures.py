@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -205,6 +206,20 @@ def test_16_another_time_than_the_signed_one_is_not_signed() -> None:
     assert not read_signature(webhook("stripe"), stripe, STRIPE_BODY).is_signed_with([STRIPE_KEY])
     slack = SLACK | {"x-slack-request-timestamp": str(SLACK_TIME + 1000)}
     assert not read_signature(webhook("slack"), slack, SLACK_BODY).is_signed_with([SLACK_KEY])
+    key, body, old = b"0123456789abcdef", b"{}", "1614265330"
+    signed = f"v1,{base64.b64encode(hmac.digest(key, f'm.{old}.'.encode() + body, 'sha256')).decode()}"
+    whole = {"id": "m", "timestamp": old, "signature": signed}
+    for younger in product((old, "1614266330", None), repeat=2):
+        # A time in the headers of one dialect beside the signature in those of the other one.
+        headers = {
+            f"{prefix}-{name}": time if name == "timestamp" else value
+            for prefix, time in zip(("webhook", "svix"), younger, strict=True)
+            for name, value in whole.items()
+            if time is not None or name != "timestamp"
+        }
+        with suppress(UnsignedError):
+            read = read_signature(webhook("standard-webhooks"), headers, body)
+            assert not (read.is_signed_with([key]) and read.is_recent(datetime.fromtimestamp(1614266330, UTC)))
 
 
 @pytest.mark.rule("16.webhooks.signature")

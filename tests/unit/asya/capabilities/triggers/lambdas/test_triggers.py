@@ -110,6 +110,7 @@ def test_16_a_sweep_that_dies_before_its_note_starts_nothing_twice(folder: Path)
     ("sender", "body", "problem"),
     [
         ("AIDASTRANGER", slot_message("hourly", START + timedelta(minutes=30)).decode(), "is no role of the mesh"),
+        ("AIDAEVENTS", '{"trigger": "hourly", "event": "\\ud800"}', "the message has no form of S3 or EventBridge"),
         (None, "no json", "the message is of no source of triggers"),
         (None, '{"slot": ' + "[" * 9999 + "]" * 9999 + "}", "the message is of no source of triggers"),
         (None, '{"trigger": "hourly"}', "the message is of no source of triggers"),

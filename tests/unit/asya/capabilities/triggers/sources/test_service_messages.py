@@ -6,6 +6,8 @@ from typing import Any
 from urllib.parse import quote_plus
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asya.capabilities.triggers.messages import UnusableMessageError
 from asya.capabilities.triggers.occurrences import Occurrence
@@ -18,6 +20,38 @@ from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 
 BUCKETS = Buckets("s3://own/data/", "s3://own/results/")
 AT = "2026-11-25T10:00:00.123Z"
+
+
+HOSTILE = (
+    *(
+        "a b+c%2Bd&e=f?g#h",
+        "100%.csv",
+        "a%20b",
+        "%00",
+        "%2e%2e%2f",
+        "%E9",
+        "../secret",
+        "../../results/x",
+        "/double",
+        "./x",
+    ),
+    *(
+        "{uri}",
+        "{{key}}",
+        "{",
+        "}",
+        "{key!r}",
+        "$(id)`id`;rm",
+        "new\nline",
+        "\x1b[31m",
+        "\u202e",
+        "\ufffe",
+        "\u2028",
+        " ",
+        ".",
+    ),
+)
+"""Names that stand for something elsewhere: in a URL, a template, a shell, a path, a terminal."""
 
 
 def mesh(**triggers: Trigger) -> MeshTable:
@@ -74,9 +108,12 @@ def payload(occurrence: Occurrence) -> Any:
 
 
 @pytest.mark.rule("16.objects", "16.objects.payload")
-@pytest.mark.parametrize("key", ["raw/a.csv", "raw/day 1+é/100%.csv", "raw/a%20b.csv", "raw/"])
-def test_16_a_notification_gives_the_key_as_it_is(key: str) -> None:
-    """S3 encodes the keys of its notifications, and not those of its events."""
+@given(name=st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(HOSTILE))
+def test_16_a_notification_gives_the_key_as_it_is(name: str) -> None:
+    """S3 encodes the keys of its notifications, and not those of its events. A key is a value, and no part of a template."""
+    key = f"raw/{name}"
+    filled = one({"Records": [notification(f"data/{key}")]}, mesh(landed=objects(payload={"{uri}": "at {key}"})))
+    assert payload(filled) == {"{uri}": f"at {key}"}
     found = one({"Records": [notification(f"data/{key}")]}, mesh(landed=objects()))
     assert payload(found) == {
         "bucket": "data",
