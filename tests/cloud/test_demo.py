@@ -23,6 +23,7 @@ from asya_local.cloud import down
 from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.heavy_bursts import FULL
 from tests.flights_pandas import assert_agrees
 from tests.interrupts import restore_interrupts
 
@@ -208,6 +209,7 @@ def test_a_failure_names_its_cause_and_saves_the_failed_envelope(cloud: Deployed
     assert json.loads((tmp_path / "result.json").read_bytes())["status"]["error"]["traceback"]
 
 
+@pytest.mark.skipif(not FULL, reason="starts a cloud of its own (make test-full); test_local_cloud.py interrupts one")
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     folder = StateFolder.at(tmp_path / "state")
     command = [sys.executable, "-m", "asya_cli.main", "demo", "--state", str(folder.root)]

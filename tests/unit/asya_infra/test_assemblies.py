@@ -235,8 +235,8 @@ def test_two_states_have_one_key_if_and_only_if_they_are_the_same(states: list[d
         for number, state in enumerate(states):
             files = {name: content for name, content in state.items() if content is not None}
             shop = Shop(write(Path(temporary, str(number)), {**FILES, **files}), Path(temporary), Path(temporary))
-            keys[json.dumps(sorted(files.items()))] = keys.get(json.dumps(sorted(files.items())), shop.key())
-            assert keys[json.dumps(sorted(files.items()))] == shop.key()
+            key = shop.key()
+            assert keys.setdefault(json.dumps(sorted(files.items())), key) == key
     assert len({*keys.values()}) == len(keys)
 
 
