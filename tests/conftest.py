@@ -36,40 +36,29 @@ SESSION_SUITES = {"capability": "infra", "console": "console", "infra": "infra",
 A suite that synthesizes starts the CDK, which takes longer than a synthesis. So these suites are one group.
 """
 
-PATHS_MESH_TESTS = (
-    "callback",
-    "console",
-    "crew_failures",
-    "fan_in",
-    "legacy_forms",
-    "paths",
-    "pause",
-    "redrive",
-    "set_replay",
-    "slow_paths",
-    "trigger_lanes",
-    "trigger_sources",
-    "wait",
-)
-GATEWAY_MESH_TESTS = ("attacks", "secrets")
-"""Those beside `test_gateway_…`."""
-OWN_CLOUD_TESTS = (
-    "append_kills",
-    "deploy_under_load",
-    "dev",
-    "emr_drivers",
-    "emr_s3_sync",
-    "emr_stand_in",
-    "local_access",
-    "local_cloud",
-    "night_call",
-    "night_call_of_four_breaks",
-    "own_capability",
-    "planted_failures",
-    "tutorial",
-)
+MESH_TESTS = {
+    "example": ("bad_input", "cli", "demo", "iam_matrix", "readme", "results_index"),
+    "gateway": ("attacks", "secrets"),
+    "paths": (
+        "callback",
+        "console",
+        "crew_failures",
+        "fan_in",
+        "legacy_forms",
+        "paths",
+        "pause",
+        "redrive",
+        "set_replay",
+        "slow_paths",
+        "trigger_lanes",
+        "trigger_sources",
+        "wait",
+    ),
+}
+"""The tests that share the cloud of a mesh, beside `test_gateway_…` and `test_heavy_…`; any other file has a cloud of its own."""
+MESH_OF_TEST = {subject: mesh for mesh, subjects in MESH_TESTS.items() for subject in subjects}
 OWN_MESHES = ("gateway", "heavy")
-"""Meshes with a local cloud each; all other cloud tests share the example mesh."""
+"""Meshes whose tests begin with their names."""
 
 
 def group_of(nodeid: str) -> str:
@@ -77,14 +66,11 @@ def group_of(nodeid: str) -> str:
     file = PurePosixPath(nodeid.partition("::")[0])
     suite = file.parts[1] if len(file.parts) > 1 else ""
     subject = file.stem.removeprefix("test_")
-    if suite != "cloud" or subject in OWN_CLOUD_TESTS:
+    if suite != "cloud":
         return SESSION_SUITES.get(suite, str(file))
-    if subject in PATHS_MESH_TESTS:
-        return "the paths mesh"
-    if subject in GATEWAY_MESH_TESTS:
-        return "the gateway mesh"
-    mesh = subject.partition("_")[0]
-    return f"the {mesh} mesh" if mesh in OWN_MESHES else "the example mesh"
+    first = subject.partition("_")[0]
+    mesh = MESH_OF_TEST.get(subject, first if first in OWN_MESHES else None)
+    return f"the {mesh} mesh" if mesh is not None else str(file)
 
 
 def needs_no_cloud(group: str) -> bool:
