@@ -13,13 +13,13 @@ from botocore.exceptions import ClientError
 from asya_infra.assembly import Assembly
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 from tests.doubles.emulated_aws import emulated_aws
-from tests.unit.asya_infra.deployment.test_queue_changes import template
 from tests.unit.asya_infra.deployment.test_removed_queues_heavy_backlog import (
     REGION,
     add_pending,
     create_table,
     open_run,
 )
+from tests.unit.asya_infra.deployment.test_removed_queues_queue_changes import template
 
 STACK = "Asya-shop-queues-3"
 OTHER_STACK = "Asya-shop-queues-0"
