@@ -318,6 +318,56 @@ def as_values_that_grow(bank: Mesh, _run: Run) -> None:
     bank.travel(minutes=1)
 
 
+FAR = {"since": "0001-01-01T00:00:00+14:00", "until": "9999-12-31T23:59:59-14:00"}
+ODD_HEADERS: tuple[Body, ...] = (
+    {f"h{index}": "x" for index in range(2_000)},
+    {"x-asya-route-override": {f"a{index}": f"a{index + 1}" for index in range(2_000)}},
+    {"x-asya-route-override": {"x-sink": "x-checkpoint", "x-checkpoint": "x-resume", "x-resume": "x-checkpoint"}},
+    {"x-asya-wait": FAR, "x-asya-not-before": FAR["until"], "x-asya-first-attempt": FAR["since"]},
+    {"x-asya-pause": {"epoch": 10**30, "paused_at": FAR["until"], "prompt": "?", "fields": "x", "remaining": 1e308}},
+    {
+        "x-asya-resume-input": {"approved": True},
+        "x-asya-resume-at": FAR["since"],
+        "x-asya-circuit-open-since": FAR["since"],
+    },
+    {"traceparent": f"00-{'0' * 32}-{'0' * 16}-ff", "tracestate": "a=" * 20_000, "x-asya-generation": 9_999},
+    {"x-asya-gateway-url": "http://169.254.169.254/latest", "x-asya-hook": "work", "x-asya-set-repeat": True},
+)
+ODD_VALUES: tuple[tuple[str, str], ...] = (
+    ('"payload": {"forged": true}', f'"payload": {"[" * 900}{"1" * 100}{"]" * 900}'),
+    ('"payload": {"forged": true}', f'"payload": {"9" * 100_000}'),
+    ('"payload": {"forged": true}', f'"payload": 1e{"9" * 10_000}'),
+    ('"payload": {"forged": true}', '"payload": "\\ud800"'),
+    ('"prev": ["eve"]', f'"prev": {json.dumps(["eve"] * 3_000)}'),
+    ('"next": []', f'"next": {json.dumps(["a" * 100_000])}'),
+    ('"attempt": 2', f'"attempt": {10**30}'),
+    ('"attempt": 2', '"attempt": 2, "created_at": "0001-01-01T00:00:00+14:00"'),
+    ('"attempt": 2', '"attempt": 2, "deadline_at": "9999-12-31T23:59:59-14:00"'),
+)
+
+
+def as_messages_of_odd_forms(bank: Mesh, _run: Run) -> None:
+    """Each is handled, or kept by x-sump: none stays on the queue of a function of the mesh, or becomes its dead letter."""
+    doors = {
+        "x-sink": "failed",
+        "x-sump": "failed",
+        "x-checkpoint": "pending",
+        "x-resume": "pending",
+        "x-fan-in": "pending",
+    }
+    names = [name("bank", door) for door in doors for name in (queue_name, dlq_name)]
+    before = {name: len(bank.cloud.queues.queues[name].messages) for name in names}
+    for door, phase in doors.items():
+        for odd in ODD_HEADERS:
+            put(bank, door, body_of(unstarted(bank), door, phase, **odd))
+        for found, instead in ODD_VALUES:
+            text = json.dumps(body_of(unstarted(bank), door, phase))
+            assert found in text
+            put(bank, door, text.replace(found, instead, 1))
+    bank.travel(minutes=1)
+    assert {name: len(bank.cloud.queues.queues[name].messages) for name in names} == before
+
+
 @dataclass(frozen=True)
 class Attempt:
     """What code tries, about which task of others. The task then goes on as if nothing had been."""
@@ -338,6 +388,7 @@ ATTEMPTS = {
     "ends that cannot be stored": Attempt(sums, as_ends_that_cannot_be_stored, {"items": [1, 2], "sums": [1, 2]}),
     "an envelope with two ids": Attempt(paid, as_an_envelope_with_two_ids, {"amount": 1, "approved": True}),
     "a child with the root of another": Attempt(paid, as_a_child_of_its_own, {"amount": 1, "approved": True}),
+    "messages of odd forms": Attempt(sums, as_messages_of_odd_forms, {"items": [1, 2], "sums": [1, 2]}),
     "values that grow": Attempt(sums, as_values_that_grow, {"items": [1, 2], "sums": [1, 2]}),
     "an end as progress": Attempt(paid, as_progress_of_an_end, {"amount": 1, "approved": True}),
 }
