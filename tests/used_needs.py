@@ -19,6 +19,7 @@ from asya import registry
 from asya.manifest import ActorFunction, Function
 from asya.needs import Calls, Group, Items, Keys, Messages, Need, Objects, Payloads, split
 from asya.predicates import OPTION_OF
+from asya.protocol import names
 from asya.testing import permissions
 from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import grants
@@ -173,7 +174,9 @@ REASONS: dict[str, tuple[str, ...]] = {
 def declared() -> Iterator[str]:
     """Yield every need of every function, in parts."""
     product = registry.PRODUCT
-    for declaration in (*product.functions.values(), *product.actor_functions.values()):
+    # What the clock needs its steps declare.
+    own = [each for each in product.functions.values() if each.name != names.CLOCK]
+    for declaration in (*own, *product.steps.values(), *product.actor_functions.values()):
         for need in declaration.needs:
             yield from (label(declaration, part) for part in split(need))
 

@@ -48,29 +48,41 @@ class Queues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
-    """EventBridge calls the function.
+class Clock:
+    """The clock of the mesh calls the function, which is one of its steps.
+
+    The steps share a function of Lambda, its role and its log group (`protocol §11.clock`). So a step runs no code of users, and
+    reads nothing that job runs have written.
 
     Attributes:
         minutes: The time between two calls.
-        rule: The name of the rule, without the prefix of the mesh.
         checks: What the function looks after, such as `the open sets of slices`.
         without: What stays undone while the function fails, as the alarm says.
     """
 
     minutes: int
-    rule: str
     checks: str
     without: Callable[[MeshTable], str] | str
+
+    def undone(self, mesh: MeshTable) -> str:
+        """What stays undone in this mesh while the function fails."""
+        return self.without if isinstance(self.without, str) else self.without(mesh)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Clock):
+    """EventBridge calls the function, which has a role of its own.
+
+    Attributes:
+        rule: The name of the rule, without the prefix of the mesh.
+    """
+
+    rule: str
 
     @property
     def expression(self) -> str:
         """The schedule, as EventBridge takes it."""
         return f"rate({self.minutes} minute{'s' if self.minutes > 1 else ''})"
-
-    def undone(self, mesh: MeshTable) -> str:
-        """What stays undone in this mesh while the function fails."""
-        return self.without if isinstance(self.without, str) else self.without(mesh)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +106,7 @@ class Deployments:
     """CloudFormation calls the function during a deployment, which fails with it."""
 
 
-Caller = Queues | Schedule | Requests | TableChanges | Deployments
+Caller = Queues | Clock | Schedule | Requests | TableChanges | Deployments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +141,11 @@ class Function:
     def is_in_layer(self) -> bool:
         """Whether the layer has its code, and not the folder of the mesh's own code."""
         return _is_in_layer(self.entry_point)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the clock calls the function."""
+        return isinstance(self.called_by, Clock) and not isinstance(self.called_by, Schedule)
 
     @property
     def queues(self) -> Queues | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+from asya.capabilities.clock.manifest import CAPABILITY as _CLOCK
 from asya.capabilities.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
 from asya.capabilities.fan_in.manifest import CAPABILITY as _FAN_IN
 from asya.capabilities.legacy.manifest import CAPABILITY as _LEGACY
@@ -17,11 +18,12 @@ from asya.ends.manifest import CAPABILITY as _ENDS
 from asya.gateway.manifest import CAPABILITY as _GATEWAY
 from asya.heavy.manifest import CAPABILITY as _HEAVY
 from asya.light.manifest import CAPABILITY as _LIGHT
-from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
+from asya.manifest import ActorFunction, Capability, Clock, Function, Queues
 from asya.monitoring import Alarm, Graph, Metric, Threshold
 from asya.needs import Need
 from asya.option import Option
-from asya.predicates import is_actor, with_option
+from asya.predicates import Predicate, always, is_actor, with_option
+from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.statements import Statement
 from asya.stores import Prefix, Table
@@ -35,8 +37,15 @@ class Registry:
 
     @cached_property
     def functions(self) -> dict[str, Function]:
-        """The functions of the mesh's own by name."""
-        return {each.name: each for each in self._declared if isinstance(each, Function)}
+        """The functions of the mesh's own by name. The clock may do what its steps may."""
+        own = {each.name: each for each in self._declared if isinstance(each, Function) and not each.is_step}
+        steps = tuple(self.steps.values())
+        return own | {name: _with_steps(each, steps) for name, each in own.items() if name == names.CLOCK}
+
+    @cached_property
+    def steps(self) -> dict[str, Function]:
+        """What the clock runs, by name and in its order."""
+        return {each.name: each for each in self._declared if isinstance(each, Function) and each.is_step}
 
     @cached_property
     def actor_functions(self) -> dict[str, ActorFunction]:
@@ -93,9 +102,10 @@ class Registry:
         return tuple(sorted(found, key=lambda each: (each.store, each.name)))
 
     @cached_property
-    def sweeps(self) -> tuple[str, ...]:
-        """The functions that schedules call."""
-        return tuple(name for name, each in self.functions.items() if isinstance(each.called_by, Schedule))
+    def sweeps(self) -> dict[str, Function]:
+        """The steps of the clock, and the other functions that schedules call, by name."""
+        declared = (each for each in self._declared if isinstance(each, Function) and each.name != names.CLOCK)
+        return {each.name: each for each in declared if isinstance(each.called_by, Clock)}
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
@@ -129,7 +139,31 @@ class Registry:
         return tuple(each for capability in self.capabilities for each in capability.functions)
 
 
-PRODUCT = Registry((_GATEWAY, _LIGHT, _ENDS, _PAUSES, _FAN_IN, _DEAD_LETTERS, _HEAVY, _TRIGGERS, _LEGACY))
+def _with_steps(clock: Function, steps: tuple[Function, ...]) -> Function:
+    """Return the clock with the needs of its steps, and with time for all of them."""
+
+    def with_steps(mesh: MeshTable, _name: str) -> bool:
+        """With a step of the clock."""
+        return any(step.exists(mesh, step.name) for step in steps)
+
+    needs = tuple(replace(need, when=_of_step(step, need.when)) for step in steps for need in step.needs)
+    timeout = clock.timeout + sum(step.timeout for step in steps)
+    return replace(clock, needs=(*clock.needs, *needs), timeout=timeout, exists=with_steps)
+
+
+def _of_step(step: Function, when: Predicate) -> Predicate:
+    """Return whether a mesh has a step and its need."""
+    if step.exists is always:
+        return when
+
+    def is_needed(mesh: MeshTable, _name: str) -> bool:
+        """If a step of the clock needs it."""
+        return step.exists(mesh, step.name) and when(mesh, step.name)
+
+    return is_needed
+
+
+PRODUCT = Registry((_GATEWAY, _LIGHT, _ENDS, _PAUSES, _FAN_IN, _DEAD_LETTERS, _CLOCK, _HEAVY, _TRIGGERS, _LEGACY))
 """The capabilities of every mesh."""
 
 _NAMED: dict[tuple[str, str], Capability] = {}
@@ -182,9 +216,15 @@ def with_own_code(mesh: MeshTable) -> list[str]:
     return [*actors, *(each.name for each in own_functions(mesh))]
 
 
-def sweeps_of(mesh: MeshTable) -> dict[str, Schedule]:
-    """Return the schedules of the functions that sweep the mesh, in the order in which one process runs them."""
-    return {each.name: each.called_by for each in functions_of(mesh) if isinstance(each.called_by, Schedule)}
+def sweeps_of(mesh: MeshTable) -> dict[str, Clock]:
+    """Return when the mesh is swept, by the names of steps and functions, in the order in which one process runs them."""
+    found = [each for each in of(mesh).sweeps.values() if each.exists(mesh, each.name)]
+    return {each.name: each.called_by for each in found if isinstance(each.called_by, Clock)}
+
+
+def steps_of(mesh: MeshTable) -> list[Function]:
+    """Return the steps of the mesh's clock in their order."""
+    return [each for each in of(mesh).steps.values() if each.exists(mesh, each.name)]
 
 
 def queues_of(mesh: MeshTable) -> dict[str, tuple[Function, Queues]]:
@@ -214,6 +254,7 @@ def statements_at(queue: str, mesh: MeshTable) -> tuple[Statement, ...]:
 
 
 def function_of(actor: str, mesh: MeshTable) -> Function | ActorFunction:
-    """Return the function of an actor, or that of the mesh's own with this name."""
+    """Return the function of an actor, or that of the mesh's own with this name, or the step of the clock."""
     found = of(mesh)
-    return found.functions.get(actor) or found.actor_functions[mesh.actors[actor].kind]
+    own = found.functions.get(actor) or found.steps.get(actor)
+    return own or found.actor_functions[mesh.actors[actor].kind]

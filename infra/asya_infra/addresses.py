@@ -88,13 +88,13 @@ class Addresses:
         return self.arn("lambda", f"function:{names.function_name(self.namespace, actor)}")
 
     def log_group_name(self, actor: str) -> str:
-        """Return the name of the log group that a function writes to."""
+        """Return the name of the log group that a function or a step writes to."""
         return names.log_group(self.namespace, actor)
 
     def log_place(self, actor: str) -> str:
-        """Return where a person finds the lines of a function."""
-        group = self.log_group_name(actor)
-        return f"{group} (streams of {names.function_name(self.namespace, actor)})" if actor in names.CREW else group
+        """Return where a person finds the lines of a function or a step."""
+        group, runner = self.log_group_name(actor), names.runner_of(actor)
+        return f"{group} (streams of {names.function_name(self.namespace, runner)})" if runner in names.CREW else group
 
     def bucket_arn(self, bucket: str) -> str:
         """Return the ARN of a bucket."""

@@ -18,16 +18,14 @@ from asya_infra.constructs.actors import ActorQueue, heavy_actor, light_actor, r
 from asya_infra.constructs.crew import (
     PauseNotifications,
     allow_schedule,
+    clock,
     crew,
-    dead_letter_sweep,
-    held_sweeps,
     result_index_schedule,
 )
 from asya_infra.constructs.gateway.gateway import (
     Gateway,
     GatewayAddress,
     PushNotifications,
-    deadline_sweep,
     report_queues,
     role_listing,
 )
@@ -162,7 +160,6 @@ class GatewayStack(MeshStack):
         role_listing(self, mesh, layer)
         gateway = Gateway(self, mesh, layer)
         self.address = gateway.address
-        deadline_sweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
         if mesh.table.webhooks:
@@ -216,11 +213,10 @@ class FunctionsStack(MeshStack):
                 function.record(ACTOR, records[name])
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
-            held_sweeps(self, mesh, layer)
+            clock(self, mesh, layer, gateway)
             PauseNotifications(self, mesh)
             if mesh.table.tools:
                 PushNotifications(self, mesh, layer, task_changes)
-            dead_letter_sweep(self, mesh, layer, gateway)
             report_queues(self, mesh, layer, gateway)
             own_functions(self, mesh, layer, gateway)
             if mesh.table.triggers:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asya.capabilities.clock.steps import NAMED
 from asya.protocol import names
 from tests.chaos.evidence import message_counts, read_records
 from tests.chaos.statuses import TERMINAL
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 3.0
 _SAY_SECONDS = 15.0
-_SWEEPS = (names.RECONCILE, names.DLQ, names.FAN_IN_SWEEP, names.TASK_SWEEP, names.PAUSE_SWEEP)
 _SWEEP_SECONDS = 30.0
 """After the load the sweeps run this often, in place of their schedules of up to five minutes."""
 _POLLS_AT_REST = 3
@@ -71,9 +72,10 @@ class Rest:
         return all(record.status in TERMINAL for record in read_records(self.cloud).values())
 
     def _sweep(self) -> None:
-        for name in _SWEEPS:
+        steps = json.dumps({NAMED: names.STEPS}).encode()
+        for name, payload in ((names.RECONCILE, b"{}"), (names.CLOCK, steps)):
             function = names.function_name(self.cloud.namespace, name)
-            self.cloud.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=b"{}")
+            self.cloud.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=payload)
 
 
 def ended_tasks(cloud: HeavyCloud) -> set[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from asya.capabilities.clock.steps import NAMED
 from asya.capabilities.legacy.envelopes import read_envelope
 from asya.client.errors import MeshError
 from asya.protocol import names
@@ -100,10 +102,17 @@ class DeployedCloud:
         return self._cached_client(service, create)
 
     def run_scheduled(self, function: str) -> None:
-        """Runs a function of the mesh once, such as `x-pause-sweep`, in place of its schedule; IAM applies to what it calls."""
-        name = names.function_name(self.mesh.connection.namespace, function)
-        response = self.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+        """Runs a function of the mesh, or a step of its clock, once in place of its schedule; IAM applies to what it calls."""
+        self.invoke_scheduled(function)
+
+    def invoke_scheduled(self, function: str) -> str:
+        """Runs a function of the mesh or a step of its clock once, and returns the last lines that it has logged."""
+        runner = names.runner_of(function)
+        payload = json.dumps({NAMED: [function]} if runner != function else {})
+        name = names.function_name(self.mesh.connection.namespace, runner)
+        response = self.client("lambda").invoke(FunctionName=name, LogType="Tail", Payload=payload)
         assert "FunctionError" not in response, response["Payload"].read()
+        return base64.b64decode(response["LogResult"]).decode()
 
     def _cached_client(self, name: str, create: Callable[[], Any]) -> Any:
         if name not in self._clients:

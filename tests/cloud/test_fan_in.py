@@ -5,7 +5,6 @@ The fixture sends all sets before the first test.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections import Counter
@@ -360,9 +359,7 @@ def test_the_sweep_counts_the_open_sets(paths: DeployedCloud) -> None:
     origin = str(uuid4())
     paths.send_as_mesh("x-fan-in", slice_message(origin, 2, 1))
     paths.wait_for_end(f"{origin}-1")
-    response = paths.client("lambda").invoke(FunctionName="asya-paths-x-fan-in-sweep", LogType="Tail", Payload=b"{}")
-    assert "FunctionError" not in response, response["Payload"].read()
-    log = base64.b64decode(response["LogResult"]).decode()
+    log = paths.invoke_scheduled(names.FAN_IN_SWEEP)
     counts = {
         metric["actor"]: metric["FanInOpen"]
         for metric in map(json.loads, filter(lambda line: line.startswith("{"), log.splitlines()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from asya import registry
+from asya.capabilities.clock.steps import NAMED
 from asya.protocol import names
 from asya.testing.services.clients import Bucket, DynamoClient, S3Client
 from asya.testing.services.process import Process
@@ -156,14 +158,14 @@ class KitS3(S3Client):
 
 @dataclass(frozen=True)
 class KitLambda:
-    """Lambda: invokes the scheduled functions, whatever their event."""
+    """Lambda: invokes the scheduled functions, and steps of the clock that the event names."""
 
     kit: Mesh
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
         table = self.kit.cloud.table
-        (name,) = [
-            each for each in registry.of(table).sweeps if names.function_name(table.namespace, each) == FunctionName
-        ]
-        self.kit.cloud.system.run(name)
+        steps = json.loads(Payload).get(NAMED)
+        for name in steps or registry.of(table).sweeps:
+            if names.function_name(table.namespace, names.runner_of(name)) == FunctionName:
+                self.kit.cloud.system.run(name)
         return {}

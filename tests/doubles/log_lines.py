@@ -39,13 +39,15 @@ class FakeLogs:
             message: A text as it is, and anything else as JSON.
             began: When the environment of the function began; its stream has this day. By default at the time of the line.
         """
-        part = names.log_stream_part(self._namespace, function) if function in names.CREW else "/["
+        runner = names.runner_of(function)
+        part = names.log_stream_part(self._namespace, runner) if runner in names.CREW else "/["
         group = self._groups[names.log_group(self._namespace, function)]
+        named = {"actor": function, **message} if isinstance(message, dict) else message
         event = {
             "eventId": f"{function} {len(group)}",
             "logStreamName": f"{began or at:%Y/%m/%d}{part}$LATEST][0f]",
             "timestamp": int(at.timestamp() * 1000),
-            "message": message if isinstance(message, str) else json.dumps(message),
+            "message": named if isinstance(named, str) else json.dumps(named),
         }
         group.append(event)
 

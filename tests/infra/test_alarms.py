@@ -8,6 +8,7 @@ import pytest
 from aws_cdk import App, Stack
 
 from asya import registry
+from asya.protocol.names import runner_of
 from asya_infra.constructs.observability import page
 from asya_infra.constructs.observability.alarms import MAX_METRICS, alarm_actions
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
@@ -223,7 +224,7 @@ def test_a_sweep_that_stops_goes_off_by_missing_data(shop: Any) -> None:
         assert alarm["ComparisonOperator"] == "LessThanThreshold"
         assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"], alarm["Period"]) == (3, 3, 300)
         (actor,) = [each["Value"] for each in alarm["Dimensions"] if each["Name"] == "actor"]
-        assert f"asya-shop-{actor}" in functions
+        assert f"asya-shop-{runner_of(actor)}" in functions
     others = [alarm for name, alarm in alarms(shop).items() if not name.endswith("-stopped")]
     assert {alarm["TreatMissingData"] for alarm in others} == {"notBreaching"}
 

@@ -13,11 +13,10 @@ from tests.infra.test_permissions import resources
 
 
 @pytest.mark.rule("1.crew.sweeps")
-def test_only_a_mesh_with_fan_in_actors_has_x_fan_in_and_its_sweep(shop: Any, plain: Any) -> None:
+def test_only_a_mesh_with_fan_in_actors_has_x_fan_in(shop: Any, plain: Any) -> None:
     for mesh, namespace, has_sets in ((shop, "shop", True), (plain, "plain-test", False)):
         functions = {function["FunctionName"] for function in mesh.resources("AWS::Lambda::Function")}
-        for name in ("x-fan-in", "x-fan-in-sweep"):
-            assert (f"asya-{namespace}-{name}" in functions) is has_sets
+        assert (f"asya-{namespace}-x-fan-in" in functions) is has_sets
         queues = {queue["QueueName"] for queue in mesh.resources("AWS::SQS::Queue")}
         for name in ("x-fan-in", "x-fan-in-dlq"):
             assert (f"asya-{namespace}-{name}" in queues) is has_sets
@@ -33,12 +32,10 @@ def test_the_table_of_sets_has_an_index_of_open_sets(shop: Any) -> None:
     assert indexed == {"asya-shop-fan-in", "asya-shop-tasks"}
 
 
-def test_the_sweep_is_scheduled_and_reads_the_index_only(shop: Any) -> None:
-    rule = shop.one("AWS::Events::Rule", Name="asya-shop-fan-in-sweep")
-    assert rule["ScheduleExpression"] == "rate(5 minutes)"
+def test_the_sweep_reads_the_index_only(shop: Any) -> None:
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-fan-in"
-    assert resources(shop, "x-fan-in-sweep", "dynamodb:Query") == {f"{table}/index/open"}
-    assert resources(shop, "x-fan-in-sweep", "dynamodb:GetItem") == set()
+    assert {each for each in resources(shop, "x-clock", "dynamodb:Query") if table in each} == {f"{table}/index/open"}
+    assert table not in resources(shop, "x-clock", "dynamodb:GetItem")
     assert text(shop.one("AWS::Lambda::Function", FunctionName="asya-shop-gather")["MemorySize"]) == 1024
 
 

@@ -9,15 +9,12 @@ from asya.protocol import names
 
 ACTORS = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
 SYSTEM = (
-    *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-dlq"),
+    *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-clock"),
     *(
         "x-index",
         "x-fan-in",
-        "x-fan-in-sweep",
         "x-pause",
         "x-resume",
-        "x-pause-sweep",
-        "x-task-sweep",
         "x-push-feed",
         "x-push",
         "x-reports",
@@ -57,14 +54,11 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-sump", "ends.lambdas.wiring.sump"),
         ("x-checkpoint", "ends.lambdas.wiring.checkpoint"),
         ("x-fan-in", "capabilities.fan_in.lambdas.wiring.fan_in"),
-        ("x-fan-in-sweep", "capabilities.fan_in.lambdas.wiring.sweep"),
         ("gather", "capabilities.fan_in.lambdas.wiring.fan_in"),
         ("x-pause", "capabilities.pauses.lambdas.wiring.pause"),
         ("approve", "capabilities.pauses.lambdas.wiring.pause"),
         ("x-resume", "capabilities.pauses.lambdas.wiring.resume"),
-        ("x-pause-sweep", "capabilities.pauses.lambdas.wiring.sweep"),
-        ("x-task-sweep", "gateway.lambdas.wiring.deadline_sweep"),
-        ("x-dlq", "capabilities.dead_letters.lambdas.dlq.dlq"),
+        ("x-clock", "capabilities.clock.lambdas.clock.clock"),
         ("x-dispatch", "heavy.lambdas.wiring.dispatch"),
         ("x-completion", "heavy.lambdas.wiring.complete"),
         ("x-push-feed", "capabilities.a2a.lambdas.push.push_feed"),

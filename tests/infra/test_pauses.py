@@ -23,22 +23,22 @@ from tests.infra.test_permissions import reads_secret_of_tokens, resources, stat
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 
 
-_HOLDING = ("x-pause", "x-resume", "x-pause-sweep")
+_HOLDING = ("x-pause", "x-resume")
 
 
 @pytest.mark.rule("1.crew.sweeps")
 def test_only_a_mesh_that_pauses_or_waits_has_their_functions(shop: Any, plain: Any, private_local: Any) -> None:
     # One names x-pause, one has a pause actor of its own, and one holds no envelope.
     for mesh, namespace, expected in (
-        (shop, "shop", {"x-pause", "x-resume", "x-pause-sweep"}),
-        (plain, "plain-test", {"x-resume", "x-pause-sweep"}),
+        (shop, "shop", {"x-pause", "x-resume"}),
+        (plain, "plain-test", {"x-resume"}),
         (private_local, "light", set()),
     ):
         functions = {each["FunctionName"] for each in mesh.resources("AWS::Lambda::Function")}
         queues = {each["QueueName"] for each in mesh.resources("AWS::SQS::Queue")}
         prefix = f"asya-{namespace}-"
         assert {name for name in _HOLDING if f"{prefix}{name}" in functions} == expected
-        assert {name for name in _HOLDING if f"{prefix}{name}-dlq" in queues} == expected - {"x-pause-sweep"}
+        assert {name for name in _HOLDING if f"{prefix}{name}-dlq" in queues} == expected
 
 
 def test_the_tasks_table_has_an_index_of_waiting_tasks(shop: Any) -> None:
@@ -48,11 +48,9 @@ def test_the_tasks_table_has_an_index_of_waiting_tasks(shop: Any) -> None:
     assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]}
 
 
-def test_the_sweep_runs_every_minute(shop: Any) -> None:
-    rule = shop.one("AWS::Events::Rule", Name="asya-shop-pause-sweep")
-    assert rule["ScheduleExpression"] == "rate(1 minute)"
+def test_the_sweep_reads_what_waits(shop: Any) -> None:
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
-    assert resources(shop, "x-pause-sweep", "dynamodb:Query") == {table, f"{table}/index/waiting"}
+    assert {table, f"{table}/index/waiting"} <= resources(shop, "x-clock", "dynamodb:Query")
 
 
 @pytest.mark.parametrize("actor", ["x-pause", "approve", "x-resume"])
@@ -62,7 +60,7 @@ def test_these_actors_store_paused_envelopes(shop: Any, actor: str) -> None:
 
 
 def test_no_other_function_writes_paused_envelopes(shop: Any) -> None:
-    for actor in ("intake", "crunch", "x-sink", "x-gateway-api", "x-pause-sweep"):
+    for actor in ("intake", "crunch", "x-sink", "x-gateway-api", "x-clock"):
         assert f"{BUCKET}/paused/*" not in resources(shop, actor, "s3:PutObject")
     assert f"{BUCKET}/paused/*" in resources(shop, "x-gateway-api", "s3:GetObject")
 

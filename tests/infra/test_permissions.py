@@ -61,9 +61,9 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
 
 # What a function may send beside envelopes.
 REPORTERS = ("intake", "crunch", "score", "free", "audit", "x-checkpoint", "x-resume", "x-dispatch", "x-completion")
-ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq")
+ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-clock")
 # The functions that count the starts of their messages (`protocol §4.starts`).
-COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-dlq")
+COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-clock")
 
 
 @pytest.mark.rule("1.who-may-be-sent-to", "4.report-queues.senders")
@@ -82,13 +82,12 @@ COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-d
         # The merged envelope goes on along any origin's route.
         ("x-fan-in", EVERYWHERE),
         ("gather", EVERYWHERE),
-        ("x-fan-in-sweep", set(FAN_INS)),
         # A paused envelope stays; one that cannot pause goes to an end actor.
         ("x-pause", {"x-pause", "x-sink", "x-sump"}),
         ("approve", {"approve", "x-sink", "x-sump"}),
         ("x-resume", EVERYWHERE),
-        # What waits may belong to any actor of an earlier deployment.
-        ("x-pause-sweep", EVERYWHERE),
+        # What waits may belong to any actor of an earlier deployment. The other steps send to fan-in actors alone.
+        ("x-clock", EVERYWHERE),
         # The end actors notify sets of slices that ended early.
         ("x-sink", {"free", "x-sink", "x-sump", *FAN_INS}),
         ("x-sump", {"x-sump", *FAN_INS}),
@@ -97,10 +96,8 @@ COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-d
         ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", "x-index", *CREW}),
         # A redrive may send to every queue that has dead letters.
         ("x-gateway-api", EVERYWHERE | {"x-index", "x-dispatch", "x-completion", "x-reports", "x-ends"}),
-        ("x-task-sweep", set()),
         ("x-push-feed", {"x-push", "x-push-dlq"}),
         ("x-push", set()),
-        ("x-dlq", set(FAN_INS)),
         ("x-roles", set()),
         # A function that takes reports must not start a chain of calls.
         ("x-reports", set()),
@@ -142,9 +139,9 @@ def test_only_the_crew_reports_ends(shop: Any, plain: Any, example: Any) -> None
         (
             plain,
             "plain-test",
-            {"x-sink", "x-sump", "x-dlq", "cool-down", "embargo", "x-wait", "sign-off"},
+            {"x-sink", "x-sump", "x-clock", "cool-down", "embargo", "x-wait", "sign-off"},
         ),
-        (example, "flights", {"x-sink", "x-sump", "x-fan-in", "approve-report", "x-dlq"}),
+        (example, "flights", {"x-sink", "x-sump", "x-fan-in", "approve-report", "x-clock"}),
     ):
         arn = f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-{namespace}-x-ends"
         may_send = {
@@ -201,16 +198,16 @@ def test_the_reports_function_writes_records_rows_of_ends_and_what_it_refuses(sh
 
 
 @pytest.mark.rule("11.dlq")
-def test_the_dlq_function_receives_from_every_dead_letter_queue_and_cannot_delete(shop: Any) -> None:
+def test_the_clock_receives_from_every_dead_letter_queue_and_cannot_delete(shop: Any) -> None:
     users = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
     watched = (*users, *CREW, "x-index", "x-dispatch", "x-completion")
-    assert resources(shop, "x-dlq", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
-    assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
+    assert resources(shop, "x-clock", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
+    assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-clock"))
 
 
 def test_every_function_at_an_end_may_claim_it(shop: Any) -> None:
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-sink"
-    for actor in ("x-sink", "x-sump", "x-fan-in", "gather", "x-dlq", "x-gateway-api"):
+    for actor in ("x-sink", "x-sump", "x-fan-in", "gather", "x-clock", "x-gateway-api"):
         assert table in resources(shop, actor, "dynamodb:UpdateItem"), actor
 
 
@@ -232,15 +229,16 @@ def test_an_end_can_be_claimed_and_not_replaced_or_deleted(shop: Any) -> None:
         assert allowed == {"dynamodb:UpdateItem"} | reads, actor
 
 
-def test_the_dlq_function_cannot_write_claims(shop: Any) -> None:
-    (notes,) = [each for each in statements(shop, "x-dlq") if "dynamodb:PutItem" in listed(each["Action"])]
+def test_the_clock_cannot_write_claims(shop: Any) -> None:
+    written = [each for each in statements(shop, "x-clock") if "dynamodb:PutItem" in listed(each["Action"])]
+    (notes,) = [each for each in written if SINK_TABLE in listed(each["Resource"])]
     assert notes["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["DLQ#*", "LETTER#*"]}
 
 
-def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
+def test_the_clock_receives_from_no_pattern_of_queues() -> None:
     """`asya-shop-*-dlq` would also match the queues of the stages of `shop`."""
     table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(300)})
-    received = [each for each in declared("x-dlq", table) if "sqs:ReceiveMessage" in each.actions]
+    received = [each for each in declared("x-clock", table) if "sqs:ReceiveMessage" in each.actions]
     assert len(received[0].resources) >= 300
     assert not any("*" in arn for arn in received[0].resources)
 
@@ -337,12 +335,9 @@ def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
         ("x-checkpoint", {"sink"}),
         ("x-fan-in", {"fan-in", "sink"}),
         ("gather", {"fan-in", "sink"}),
-        ("x-fan-in-sweep", set()),
+        ("x-clock", {"sink", "tasks"}),
         ("approve", {"sink"}),
         ("x-resume", {"sink"}),
-        ("x-pause-sweep", {"tasks"}),
-        ("x-task-sweep", {"tasks"}),
-        ("x-dlq", {"sink"}),
         ("x-dispatch", {"pending"}),
         ("x-completion", {"pending"}),
         ("x-reconcile", {"pending"}),

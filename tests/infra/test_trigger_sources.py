@@ -119,7 +119,7 @@ def test_16_only_the_mesh_and_its_sources_send_to_the_queue(landing: Synthesized
     assert denial["Condition"]["Bool"] == {"aws:PrincipalIsAWSService": "false"}
     assert denial["Condition"]["ArnNotEquals"]["aws:PrincipalArn"] == [
         f"arn:<Partition>:iam::<AccountId>:role/asya-landing-{function}-<Region>"
-        for function in ("x-gateway-api", "x-hooks", "x-reports", "x-task-sweep", "x-triggers")
+        for function in ("x-clock", "x-gateway-api", "x-hooks", "x-reports", "x-triggers")
     ]
 
 
@@ -132,7 +132,7 @@ def test_16_lambda_stops_no_function_between_the_end_of_a_task_and_the_next_star
         if function.get("RecursiveLoop") == "Allow"
     }
     assert {"count", "x-sink", "x-sump", "x-reports", "x-triggers"} <= allowed
-    assert not {"x-task-sweep", "x-gateway-api", "x-dlq"} & allowed
+    assert not {"x-clock", "x-gateway-api"} & allowed
 
 
 @pytest.mark.rule("16.loop.guard")
@@ -184,7 +184,7 @@ def test_16_every_function_that_may_send_by_iam_is_allowed_by_the_policy_of_the_
         if "sqs:SendMessage" in as_list(statement["Action"])
         and any(each.endswith(queue) for each in as_list(statement["Resource"]))
     }
-    assert {"x-task-sweep", "x-reports", "x-gateway-api"} <= senders <= named_in(TRIGGERS, names.TRIGGERS)
+    assert {"x-clock", "x-reports", "x-gateway-api"} <= senders <= named_in(TRIGGERS, names.TRIGGERS)
 
 
 def as_list(value: Any) -> list[str]:

@@ -47,12 +47,11 @@ def test_they_send_along_their_routes_and_report_waits(plain: Any) -> None:
 def test_the_sweep_may_send_back_what_waited_before_a_deployment_without_waits(shop: Any) -> None:
     """Also to actors that have become others, whose retries no longer take days, or are gone."""
     bucket = BUCKET.replace("plain-test", "shop")
-    sent = {
-        arn.rpartition(":")[2].removeprefix("asya-shop-") for arn in resources(shop, "x-pause-sweep", "sqs:SendMessage")
-    }
+    sent = {arn.rpartition(":")[2].removeprefix("asya-shop-") for arn in resources(shop, "x-clock", "sqs:SendMessage")}
     assert {"intake", "crunch", "audit", "x-resume", "x-sink", "x-sump"} <= sent
-    assert resources(shop, "x-pause-sweep", "s3:PutObject") == {f"{bucket}/waiting/*", f"{bucket}/inbox/*"}
-    assert resources(shop, "x-pause-sweep", "s3:GetObject") == {f"{bucket}/paused/*", f"{bucket}/waiting/*"}
+    letters = {f"{bucket}/dlq/*"}
+    assert resources(shop, "x-clock", "s3:PutObject") == {f"{bucket}/waiting/*", f"{bucket}/inbox/*", *letters}
+    assert resources(shop, "x-clock", "s3:GetObject") == {f"{bucket}/paused/*", f"{bucket}/waiting/*"}
 
 
 @pytest.mark.rule("11.wait.kept")

@@ -6,7 +6,7 @@ from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 
 _ENDED_BY = (
     *(Speaker.HEAVY, Speaker.PAUSE, Speaker.CONTINUING, Speaker.ITSELF),
-    *(names.CHECKPOINT, names.RESUME, names.SINK, names.DISPATCH, names.COMPLETION, names.PAUSE_SWEEP, REDRIVES),
+    *(names.CHECKPOINT, names.RESUME, names.SINK, names.DISPATCH, names.COMPLETION, names.CLOCK, REDRIVES),
 )
 
 END = Statement(

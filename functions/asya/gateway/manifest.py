@@ -5,7 +5,7 @@ from dataclasses import replace
 from asya.capabilities.dead_letters.manifest import LETTERS
 from asya.ends.results import RECENT_PREFIX
 from asya.gateway import statements
-from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
+from asya.manifest import Capability, Clock, Deployments, Function, Queues, Requests, TableChanges
 from asya.monitoring import TASKS, Alarm, Delay, Graph, Line, Metric, Section, Series, Threshold, lines
 from asya.needs import (
     Calls,
@@ -210,9 +210,7 @@ FUNCTIONS = (
     Function(
         name=names.TASK_SWEEP,
         entry_point="asya.gateway.lambdas.wiring.deadline_sweep",
-        called_by=Schedule(
-            minutes=1, rule="task-sweep", checks="the deadlines of the tasks", without=_without_task_sweep
-        ),
+        called_by=Clock(minutes=1, checks="the deadlines of the tasks", without=_without_task_sweep),
         timeout=60,
         # It fails tasks past their deadline, unless ends wait in their queue, finds lost ones, and sends due slots.
         needs=(

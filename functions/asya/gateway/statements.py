@@ -7,7 +7,7 @@ PROGRESS = Statement(
     name="progress",
     text="report about {about}",
     queue=names.REPORTS,
-    by=(names.DISPATCH, names.COMPLETION, names.DLQ, REDRIVES),
+    by=(names.DISPATCH, names.COMPLETION, names.CLOCK, REDRIVES),
     shown={Speaker.SUBJECT: Proof.KEY},
 )
 END = Statement(
@@ -19,7 +19,7 @@ END = Statement(
         *(Speaker.PAUSE, Speaker.CONTINUING, Speaker.OTHER_VERSION),
         names.SINK,
         names.SUMP,
-        names.DLQ,
+        names.CLOCK,
         REDRIVES,
     ),
 )

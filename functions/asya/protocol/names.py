@@ -31,15 +31,18 @@ FAN_IN = "x-fan-in"
 REPORTS = "x-reports"
 ENDS = "x-ends"
 
+# The function that runs the steps of the clock (`STEPS`) one after another.
+CLOCK = "x-clock"
+FAN_IN_SWEEP = "x-fan-in-sweep"
+PAUSE_SWEEP = "x-pause-sweep"
+TASK_SWEEP = "x-task-sweep"
+DLQ = "x-dlq"
+
 # System functions that are not actors. The reserved prefix keeps them apart from user names.
 DISPATCH = "x-dispatch"
 COMPLETION = "x-completion"
 RECONCILE = "x-reconcile"
 INDEX = "x-index"
-FAN_IN_SWEEP = "x-fan-in-sweep"
-PAUSE_SWEEP = "x-pause-sweep"
-TASK_SWEEP = "x-task-sweep"
-DLQ = "x-dlq"
 PUSH_FEED = "x-push-feed"
 PUSH = "x-push"
 ROLES = "x-roles"
@@ -58,14 +61,16 @@ TRIGGERS = "x-triggers"
 WEBHOOKS = "x-hooks"
 
 SYSTEM_FUNCTIONS = (
-    DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS, ROLES,
-    GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS, WEBHOOKS,
+    CLOCK, DISPATCH, COMPLETION, RECONCILE, INDEX, PUSH_FEED, PUSH, REPORTS, ROLES, GATEWAY_API, GATEWAY_STREAM,
+    GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS, WEBHOOKS,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""
 CREW = frozenset({*SYSTEM_FUNCTIONS, SINK, SUMP, PAUSE, RESUME, WAIT, CHECKPOINT, FAN_IN})
 """The functions of the product. They run no user code, and share a log group."""
 CREW_LOGS = "x-crew"
 """Stands for a function in the name of their log group."""
+STEPS = (TASK_SWEEP, PAUSE_SWEEP, FAN_IN_SWEEP, DLQ)
+"""What `x-clock` runs. Each has lines and metrics of its own; the function and its role are those of the clock."""
 REPORT_QUEUES = (REPORTS, ENDS)
 END_ACTORS = frozenset({SINK, SUMP})
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})
@@ -116,9 +121,14 @@ def function_name(namespace: str, actor: str) -> str:
     return _shortened(f"asya-{namespace}-{actor}", ROLE_NAME_LIMIT)
 
 
+def runner_of(name: str) -> str:
+    """The function that runs a step of the clock; an actor or any other function runs itself."""
+    return CLOCK if name in STEPS else name
+
+
 def log_group(namespace: str, function: str) -> str:
-    """The name of the log group of a function: its own, or that of the crew."""
-    return f"/aws/lambda/{function_name(namespace, CREW_LOGS if function in CREW else function)}"
+    """The name of the log group of a function or a step: its own, or that of the crew."""
+    return f"/aws/lambda/{function_name(namespace, CREW_LOGS if runner_of(function) in CREW else function)}"
 
 
 def log_stream_part(namespace: str, function: str) -> str:

@@ -8,7 +8,7 @@ from asya.senders.statements import REDRIVES, Proof, Speaker, Statement
 CONTINUED_BY = (
     *(Speaker.CONTINUING, Speaker.ITSELF),
     # x-sink sends copies to hooks.
-    *(names.CHECKPOINT, names.RESUME, names.COMPLETION, names.PAUSE_SWEEP, names.SINK, REDRIVES),
+    *(names.CHECKPOINT, names.RESUME, names.COMPLETION, names.CLOCK, names.SINK, REDRIVES),
 )
 """The functions without code of users that send envelopes on. Those of the crew continue for the actor before them."""
 
@@ -27,7 +27,7 @@ CONTINUE = Statement(
 RETRY = Statement(
     name="retry",
     text="let a retry of {about} wait",
-    by=(Speaker.ITSELF, names.COMPLETION, names.PAUSE_SWEEP, REDRIVES),
+    by=(Speaker.ITSELF, names.COMPLETION, names.CLOCK, REDRIVES),
     shown={Speaker.SUBJECT: Proof.KEY},
 )
 

@@ -235,7 +235,7 @@ class Deployment:
     def _sqs(self) -> Guarded:
         process = current_process()
         actor = process.name.partition("/")[0]
-        role = names.role_name(self.table.namespace, actor, REGION)
+        role = names.role_name(self.table.namespace, names.runner_of(actor), REGION)
         client = SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
         return self.permissions.guard(process, client, of_queues)
 

@@ -1,4 +1,4 @@
-"""The crew of a mesh: its actors and sweeps (`protocol §9`, `§11`).
+"""The crew of a mesh: its actors and its clock (`protocol §9`, `§11`, `§11.clock`).
 
 Beside them stand the notifications of paused tasks and the nightly schedule of the index of results.
 """
@@ -14,7 +14,9 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from asya import registry
+from asya.capabilities.clock.steps import STEPS, Step, written
 from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, link_bus, source_of
+from asya.manifest import Clock
 from asya.predicates import answers_by_link
 from asya.protocol import names
 from asya_infra.addresses import Addresses
@@ -55,27 +57,17 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
         )
 
 
-def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
-    """Add one function for all dead-letter queues."""
-    settings = declared(
-        mesh,
-        names.DLQ,
-        code=mesh.table_code(),
-        environment={"ASYA_GATEWAY_URL": gateway.url},
-    )
-    add_sweep(Construct(scope, "DeadLetterWatch"), mesh, layer, settings)
-
-
-# The ids of their constructs, from which CloudFormation knows them.
-_HELD_SWEEPS = {names.FAN_IN_SWEEP: "FanInSweep", names.PAUSE_SWEEP: "PauseSweep"}
-
-
-def held_sweeps(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-    """Add the sweeps of sets and of held envelopes, if the mesh has actors that make any."""
-    sweeps = registry.sweeps_of(mesh.table)
-    for name, construct_id in _HELD_SWEEPS.items():
-        if name in sweeps:
-            add_sweep(Construct(scope, construct_id), mesh, layer, declared(mesh, name, code=mesh.table_code()))
+def clock(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add the function that runs the steps of the mesh, if it has any."""
+    steps = [
+        Step(each.name, each.entry_point, each.called_by.minutes, each.timeout)
+        for each in registry.steps_of(mesh.table)
+        if isinstance(each.called_by, Clock)
+    ]
+    if steps:
+        environment = {"ASYA_GATEWAY_URL": gateway.url, STEPS: written(steps)}
+        settings = declared(mesh, names.CLOCK, code=mesh.table_code(), environment=environment)
+        add_sweep(Construct(scope, "Clock"), mesh, layer, settings)
 
 
 class PauseNotifications(Construct):

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from asya import registry
+from asya.capabilities.clock.steps import STEPS, read_steps
 from asya.protocol import names
 from asya_infra.assembly import Template
 from asya_infra.costs import prices
@@ -152,12 +153,14 @@ class _Mesh:
 
     Attributes:
         resources: type and properties of each.
-        sweeps: minutes between two calls, by the name of the function.
+        calls: minutes between two calls, of each function that a schedule calls.
+        sweeps: minutes between two runs, by the name of the function, or of the step of the clock.
         queues: the numbers of queues with envelopes, of light and heavy actors of the mesh file, and of the mesh itself (`crew`).
         index_runs: whether a schedule sends to x-index each night.
     """
 
     resources: Sequence[tuple[str, Mapping[str, Any]]]
+    calls: Sequence[float]
     sweeps: Mapping[str, float]
     queues: Mapping[str, int]
     index_runs: bool
@@ -165,6 +168,7 @@ class _Mesh:
     @classmethod
     def of(cls, templates: Mapping[str, Template]) -> "_Mesh":
         resources: list[tuple[str, Mapping[str, Any]]] = []
+        calls: list[float] = []
         sweeps: dict[str, float] = {}
         kinds: Counter[str] = Counter()
         index_runs = False
@@ -179,8 +183,9 @@ class _Mesh:
                     name = _target(here, properties)
                     index_runs |= name == names.INDEX
                     if match := _RATE.fullmatch(properties["ScheduleExpression"]):
-                        sweeps[name] = int(match[1]) * _UNIT_MINUTES[match[2]]
-        return cls(resources, sweeps, kinds, index_runs)
+                        calls.append(int(match[1]) * _UNIT_MINUTES[match[2]])
+                        sweeps |= _runs(here, properties, name, calls[-1])
+        return cls(resources, calls, sweeps, kinds, index_runs)
 
     def of_kind(self, kind: str) -> list[Mapping[str, Any]]:
         return [properties for each, properties in self.resources if each == kind]
@@ -230,6 +235,14 @@ def _target(here: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     return names.INDEX if queue.endswith(f"-{names.INDEX}") else queue
 
 
+def _runs(here: Mapping[str, Any], rule: Mapping[str, Any], name: str, minutes: float) -> dict[str, float]:
+    """Return how often what a rule calls runs: the steps of the clock, or the function itself."""
+    variables = _variables(_function(here, rule["Targets"][0]["Arn"]))
+    if STEPS not in variables:
+        return {name: minutes}
+    return {step.name: step.minutes for step in read_steps(str(render(variables[STEPS])))}
+
+
 def _queue(source: Mapping[str, Any]) -> str:
     """Return the name of the queue of an event source; empty for a stream."""
     arn = str(render(source.get("EventSourceArn", "")))
@@ -268,12 +281,12 @@ def _sweeps(mesh: _Mesh) -> Iterator[Line]:
     used = _more(runs, "base", 1)
     for kind in ("light", "heavy", "crew"):
         used += _more(runs, kind, mesh.queues[kind])
-    every = Counter(mesh.sweeps.values())
+    every = Counter(mesh.calls)
     often = ", ".join(f"{count} each {_plural(int(minutes), 'minute')}" for minutes, count in sorted(every.items()))
-    times = sum(runs.values())
+    times, sweeps = sum(MINUTES / minutes for minutes in mesh.calls), sum(runs.values())
     yield Line("Calls of sweeps", often, times, prices.LAMBDA_CALL)
-    calculation = f"{times:,.0f} calls × {SWEEP_SECONDS} s × {MEMORY_GB} GB"
-    yield Line("Time of sweeps", calculation, times * SWEEP_SECONDS * MEMORY_GB, prices.LAMBDA_SECOND)
+    calculation = f"{sweeps:,.0f} sweeps × {SWEEP_SECONDS} s × {MEMORY_GB} GB"
+    yield Line("Time of sweeps", calculation, sweeps * SWEEP_SECONDS * MEMORY_GB, prices.LAMBDA_SECOND)
     for part, key, price in (
         ("Requests of sweeps to SQS", "sqs requests", prices.SQS_REQUEST),
         ("Reads of sweeps", "read units", prices.READ_UNIT),
@@ -284,7 +297,8 @@ def _sweeps(mesh: _Mesh) -> Iterator[Line]:
     logged = used["log bytes"] / 1e9
     yield Line("Logs of sweeps", f"{logged:.2f} GB", logged, prices.LOG_GB)
     functions = (_variables(each) for each in mesh.of_kind(_FUNCTION))
-    heartbeats = sum("ASYA_HEARTBEATS" in variables for variables in functions)
+    watched = [variables for variables in functions if "ASYA_HEARTBEATS" in variables]
+    heartbeats = sum(len(read_steps(str(render(each[STEPS])))) if STEPS in each else 1 for each in watched)
     # Each value also counts for the mesh.
     metrics = used["custom metrics"] + (heartbeats + 1 if heartbeats else 0)
     yield Line("Metrics that sweeps write", f"{metrics:.0f}", metrics, prices.METRIC)

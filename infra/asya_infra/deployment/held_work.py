@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from asya import registry
+from asya.capabilities.clock.steps import STEPS, read_steps
 from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.protocol import names
 from asya.tasks.aws.paused_tasks import PausedTasks
@@ -43,7 +44,7 @@ def check_held_work(
 
 
 def _entry_points(templates: Iterable[Template]) -> dict[str, str]:
-    """Return the entry points of functions by the names of their actors, or by their own."""
+    """Return the entry points of functions by the names of their actors, or by their own, and those of the steps of clocks."""
     functions = [
         each["Properties"]
         for template in templates
@@ -51,7 +52,9 @@ def _entry_points(templates: Iterable[Template]) -> dict[str, str]:
         if each["Type"] == "AWS::Lambda::Function"
     ]
     variables = [(each.get("Environment", {}).get("Variables", {}), each.get("Handler", "")) for each in functions]
-    return {each["ASYA_ACTOR"]: handler for each, handler in variables if "ASYA_ACTOR" in each}
+    steps = (step for each, _ in variables if STEPS in each for step in read_steps(each[STEPS]))
+    found = {each["ASYA_ACTOR"]: handler for each, handler in variables if "ASYA_ACTOR" in each}
+    return found | {step.name: step.entry_point for step in steps}
 
 
 def _open_sets(session: Any, namespace: str) -> Counter[str]:

@@ -52,7 +52,8 @@ def _of_mesh(function: Function, others: Registry) -> Iterator[str]:
         yield str(error)
     if not name.startswith("x-"):
         yield f"{place}: the name should begin with x-, which no actor of a mesh has"
-    if name in others.functions or name in (*names.SYSTEM_FUNCTIONS, names.CREW_LOGS, *others.own_queues):
+    taken = (*others.functions, *others.steps, *names.SYSTEM_FUNCTIONS, names.CREW_LOGS, *others.own_queues)
+    if name in taken:
         yield f"{place}: the mesh has a function of this name already; rename it"
     if not isinstance(function.called_by, _CALLERS) or function.exists is is_actor:
         yield f"{place}: should be called by Queues, Schedule or Requests"

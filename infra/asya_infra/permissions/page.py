@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import get_args
 
 from asya import registry
-from asya.manifest import ActorFunction, Deployments, Function, Queues, Requests, Schedule, TableChanges
+from asya.manifest import ActorFunction, Clock, Deployments, Function, Queues, Requests, TableChanges
 from asya.needs import EACH, OWN, Calls, Group, ItemCall, Items, Keys, Messages, Need, Objects, Payloads
 from asya.predicates import always
+from asya.protocol import names
 from asya.protocol.keys import PAYLOADS_PREFIX, RESULTS_PREFIX
 from asya.protocol.table_keys import EXPIRY
 from asya.stores import Prefix, Table
@@ -15,8 +16,8 @@ from asya.stores import Prefix, Table
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "permissions.md"
 _HEAD = """# Permissions
 
-Each function has a role of its own, which may do what this page lists, and write its own logs. A function
-with a queue takes messages from it. `python -m asya_infra.permissions.page` writes the page from the
+Each function has a role of its own, which may do what this page lists, and write its own logs. The steps of the clock
+share one. A function with a queue takes messages from it. `python -m asya_infra.permissions.page` writes the page from the
 [manifests](../decisions/manifests.md#needs).
 
 Beside it, a role may do what the mesh file grants its actor ([`access` and `secrets`](mesh-file.md)), use the
@@ -37,7 +38,8 @@ def as_page() -> str:
     """Return the page: the functions of actors by kind, those of the mesh, and what they keep."""
     declared = registry.PRODUCT
     kinds = [each for _, function in sorted(declared.actor_functions.items()) for each in _of_kind(function)]
-    functions = [each for _, function in sorted(declared.functions.items()) for each in _of_mesh(function)]
+    own = {**declared.functions, **declared.steps}
+    functions = [each for _, function in sorted(own.items()) for each in _of_mesh(function)]
     return (
         "\n".join(
             [
@@ -75,15 +77,20 @@ def _of_kind(function: ActorFunction) -> Iterator[str]:
 
 def _of_mesh(function: Function) -> Iterator[str]:
     yield from (f"### {function.name}", "", _caller(function), "")
-    yield from _table(function.needs, function.name)
+    if function.name == names.CLOCK:
+        steps = ", ".join(f"[`{step}`](#{step})" for step in registry.PRODUCT.steps)
+        yield from (f"Its role may do what its steps need: {steps}.", "")
+    else:
+        yield from _table(function.needs, function.name)
 
 
 def _caller(function: Function) -> str:
     caller = function.called_by
     if isinstance(caller, Queues):
         return f"Takes messages from {', '.join(f'`{queue}`' for queue in caller.names or (function.name,))}."
-    if isinstance(caller, Schedule):
-        return f"Called every {'minute' if caller.minutes == 1 else f'{caller.minutes} minutes'}."
+    if isinstance(caller, Clock):
+        often = f"every {'minute' if caller.minutes == 1 else f'{caller.minutes} minutes'}"
+        return f"A step of [`{names.CLOCK}`](#{names.CLOCK}), {often}." if function.is_step else f"Called {often}."
     return _CALLED_BY[type(caller)]
 
 

@@ -73,7 +73,7 @@ def build_function(settings: Settings, tell: Tell) -> Callable[[Mapping[str, Any
 def sweep_all(mesh: Deployment, tell: Tell) -> None:
     """Run each scheduled function of a mesh once; one that fails stops no other."""
     for name in registry.sweeps_of(mesh.table):
-        entry_point: ScheduleEntryPoint = pkgutil.resolve_name(registry.of(mesh.table).functions[name].entry_point)
+        entry_point: ScheduleEntryPoint = pkgutil.resolve_name(registry.of(mesh.table).sweeps[name].entry_point)
         try:
             entry_point.sweep(DevServices(mesh.settings(name), tell=tell))
         except Exception as error:  # noqa: BLE001 - the next tick runs it again

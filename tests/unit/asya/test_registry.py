@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from msgspec import structs
@@ -12,7 +13,8 @@ from msgspec import structs
 from asya import registry
 from asya.gateway.call_table import calls_of
 from asya.gateway.http.entry_point import HttpEntryPoint
-from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
+from asya.manifest import ActorFunction, Clock, Function, Queues, Requests, TableChanges
+from asya.predicates import always
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor
 from asya.protocol.triggers import Trigger, Webhook
@@ -20,7 +22,11 @@ from asya.senders.statements import Speaker, speaker_of
 from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, QueueEntryPoint, ScheduleEntryPoint
 from tests.doubles.envelopes import mesh
 
-DECLARED = [*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values()]
+DECLARED = [
+    *registry.PRODUCT.functions.values(),
+    *registry.PRODUCT.steps.values(),
+    *registry.PRODUCT.actor_functions.values(),
+]
 MADE_BY_CONSTRUCTS = {
     names.GATEWAY_LIVE: "an HTTP server in an image layer, and the actor table does not say whether the mesh has it",
     names.INDEX: "an actor, whose kind is `spark`",
@@ -32,7 +38,7 @@ def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunc
     entry_point = pkgutil.resolve_name(function.entry_point)
     if function.queues is not None or isinstance(function, ActorFunction):
         assert isinstance(entry_point, QueueEntryPoint)
-    elif isinstance(function.called_by, Schedule):
+    elif isinstance(function.called_by, Clock) and function.name != names.CLOCK:
         assert isinstance(entry_point, ScheduleEntryPoint)
     elif isinstance(function.called_by, Requests):
         assert isinstance(entry_point, HttpEntryPoint)
@@ -45,6 +51,30 @@ def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunc
 def test_every_system_function_is_declared() -> None:
     crew = {names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME}
     assert registry.PRODUCT.functions.keys() == (set(names.SYSTEM_FUNCTIONS) - MADE_BY_CONSTRUCTS.keys()) | crew
+
+
+def test_functions_know_the_steps_of_the_clock_in_their_order() -> None:
+    """`names.STEPS` tells whose role and log group a step has, and functions import no manifest."""
+    assert tuple(registry.PRODUCT.steps) == names.STEPS
+
+
+@pytest.mark.rule("11.clock.rights")
+def test_the_clock_has_the_time_and_the_needs_of_its_steps_and_runs_no_code_of_users() -> None:
+    clock, steps = registry.PRODUCT.functions[names.CLOCK], registry.PRODUCT.steps.values()
+    assert sum(step.timeout for step in steps) < clock.timeout <= 900
+    assert [replace(each, when=always) for each in clock.needs] == [
+        replace(each, when=always) for step in steps for each in step.needs
+    ]
+    assert all(step.is_in_layer for step in steps)
+
+
+@pytest.mark.rule("11.clock.rights")
+def test_a_mesh_needs_of_a_step_only_what_it_has() -> None:
+    table = mesh()
+    assert [step.name for step in registry.steps_of(table)] == [names.TASK_SWEEP, names.DLQ]
+    needed = [each for each in registry.PRODUCT.functions[names.CLOCK].needs if each.when(table, names.CLOCK)]
+    declared = [need for step in registry.steps_of(table) for need in step.needs if need.when(table, step.name)]
+    assert [replace(each, when=always) for each in needed] == [replace(each, when=always) for each in declared]
 
 
 @pytest.mark.rule("1.authority")

@@ -10,7 +10,12 @@ from asya.capabilities.dead_letters.letters import SYSTEM_QUEUES
 from asya.protocol import names
 from tests.paths import PROJECT
 
-FUNCTIONS = {*registry.PRODUCT.functions, *registry.PRODUCT.own_queues, *names.SYSTEM_FUNCTIONS}
+FUNCTIONS = {
+    *registry.PRODUCT.functions,
+    *registry.PRODUCT.steps,
+    *registry.PRODUCT.own_queues,
+    *names.SYSTEM_FUNCTIONS,
+}
 CONSTANTS = {name for name, value in vars(names).items() if isinstance(value, str) and value in FUNCTIONS}
 _DECLARATIONS = ("manifest.py", "statements.py")
 A_LIST = 3

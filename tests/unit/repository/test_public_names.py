@@ -198,7 +198,7 @@ def test_the_source_reads_no_other_environment_variables() -> None:
     }
     assert {name for name in constants if name.startswith("ASYA_")} == {
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
-        *("ASYA_GATEWAY_URL", "ASYA_STREAM_URL", "ASYA_HEARTBEATS"),
+        *("ASYA_GATEWAY_URL", "ASYA_STREAM_URL", "ASYA_HEARTBEATS", "ASYA_STEPS"),
         *(
             "ASYA_SPARK_APPLICATION_ID",
             "ASYA_ROLE_PREFIX",
@@ -248,7 +248,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
         "x-crew",  # in the name of a log group
         *("x-reports", "x-ends", "x-undelivered"),
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index", "x-wait"),
-        *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
+        *("x-dispatch", "x-completion", "x-reconcile", "x-clock", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push", "x-reports", "x-ends", "x-roles"),
         *("x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
         *("x-triggers", "x-hooks"),

@@ -69,11 +69,7 @@ def test_each_key_of_a_call_counts() -> None:
     table = PLACE.addresses.table_arn("sink")
     keys = {"dynamodb:LeadingKeys": ("DLQ#1", "DLQ#2")}
     assert is_allowed(
-        [
-            each.statement()
-            for need in registry.PRODUCT.functions["x-dlq"].needs
-            for each in grants(need, "x-dlq", PLACE)
-        ],
+        [each.statement() for need in registry.PRODUCT.steps["x-dlq"].needs for each in grants(need, "x-dlq", PLACE)],
         Request("dynamodb:BatchGetItem", table, keys),
     )
     notes.note(PLACE, "x-dlq", Request("dynamodb:BatchGetItem", table, keys))

@@ -1,6 +1,6 @@
 """Declares the function of dead letters."""
 
-from asya.manifest import Capability, Function, Schedule
+from asya.manifest import Capability, Clock, Function
 from asya.monitoring import ACTORS, CREW, KINDS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
 from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
@@ -14,9 +14,7 @@ FUNCTIONS = (
         name=names.DLQ,
         entry_point="asya.capabilities.dead_letters.lambdas.dlq.dlq",
         # An alarm of each queue would cost $0.10, fire for the first message only, and come no sooner.
-        called_by=Schedule(
-            minutes=1, rule="dlq-sweep", checks="the dead letters", without="dead letters are not reported"
-        ),
+        called_by=Clock(minutes=1, checks="the dead letters", without="dead letters are not reported"),
         timeout=120,
         # It receives from every dead-letter queue with envelopes, and cannot delete a message. Operators alone reach those of
         # reports.

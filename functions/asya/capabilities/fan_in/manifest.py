@@ -1,7 +1,7 @@
 """Declares the functions of fan-in."""
 
 from asya.capabilities.fan_in import statements
-from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Clock, Function, Queues
 from asya.monitoring import CREW, Graph, Metric, Of, lines
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import with_fan_in
@@ -41,10 +41,8 @@ FUNCTIONS = (
     Function(
         name=names.FAN_IN_SWEEP,
         entry_point="asya.capabilities.fan_in.lambdas.wiring.sweep",
-        called_by=Schedule(
-            minutes=5, rule="fan-in-sweep", checks="the open sets of slices", without="overdue sets may stay open"
-        ),
-        timeout=CREW_TIMEOUT,
+        called_by=Clock(minutes=5, checks="the open sets of slices", without="overdue sets may stay open"),
+        timeout=60,
         exists=with_fan_in,
         # It reads the open sets and sends checks to their fan-in actors.
         needs=(sends(Group.FAN_IN), Items(table="fan-in", calls=("Query",), indexes=(OPEN_INDEX,))),

@@ -15,12 +15,12 @@ REPEAT = Statement(name="repeat", text="repeat a fan-out", by=(names.GATEWAY_API
 LOST_SLICE = Statement(
     name="lost-slice",
     text="tell a set that a slice has ended without a result",
-    by=(names.SINK, names.SUMP, names.DLQ, REDRIVES),
+    by=(names.SINK, names.SUMP, names.CLOCK, REDRIVES),
 )
 DUE = Statement(
     name="due",
     text="ask whether a set is due",
-    by=(Speaker.ITSELF, names.FAN_IN_SWEEP, REDRIVES),
+    by=(Speaker.ITSELF, names.CLOCK, REDRIVES),
 )
 
 FAN_IN = (START, SLICE, REPEAT, LOST_SLICE, DUE)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asya.capabilities.pauses import statements
 from asya.capabilities.pauses.limits import longest_wait
-from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Clock, Function, Queues, crew_actor
 from asya.monitoring import CREW, KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes, with_holders
@@ -97,9 +97,8 @@ FUNCTIONS = (
     Function(
         name=names.PAUSE_SWEEP,
         entry_point="asya.capabilities.pauses.lambdas.wiring.sweep",
-        called_by=Schedule(
+        called_by=Clock(
             minutes=1,
-            rule="pause-sweep",
             checks="the paused tasks",
             without="an unfinished resume is not repeated, and what waits for a time stays",
         ),

@@ -15,6 +15,6 @@ RELEASE = Statement(
     name="release",
     text="end a pause",
     # x-triggers cancels tasks, and sends the release that an earlier answer has left.
-    by=(names.GATEWAY_API, names.PAUSE_SWEEP, names.TRIGGERS),
+    by=(names.GATEWAY_API, names.CLOCK, names.TRIGGERS),
 )
 RESUME = (*CREW, RELEASE)

@@ -15,12 +15,12 @@ _SERVICE = Statement(
     by=(REDRIVES,),
     shown={Speaker.OUTSIDE: Proof.POLICY},
 )
-_SLOT = Statement(name="slot", text="tell about a slot of a schedule", by=(names.TASK_SWEEP, REDRIVES))
+_SLOT = Statement(name="slot", text="tell about a slot of a schedule", by=(names.CLOCK, REDRIVES))
 _WEBHOOK = Statement(name="webhook", text="tell about a webhook", by=(names.WEBHOOKS, REDRIVES))
 _FIRE = Statement(name="fire", text="start a trigger for an operator", by=(names.GATEWAY_API,))
-_BACKFILL = Statement(name="backfill", text="continue a backfill", by=(names.TASK_SWEEP, names.GATEWAY_API))
-_LANE = Statement(name="lane", text="have a lane looked at", by=(names.TASK_SWEEP, Speaker.ITSELF, names.GATEWAY_API))
-_END = Statement(name="end", text="tell that a task has ended", by=(names.TASK_SWEEP, names.REPORTS, REDRIVES))
+_BACKFILL = Statement(name="backfill", text="continue a backfill", by=(names.CLOCK, names.GATEWAY_API))
+_LANE = Statement(name="lane", text="have a lane looked at", by=(names.CLOCK, Speaker.ITSELF, names.GATEWAY_API))
+_END = Statement(name="end", text="tell that a task has ended", by=(names.CLOCK, names.REPORTS, REDRIVES))
 
 FORMS: Mapping[str, Statement] = {
     "Records": _SERVICE,

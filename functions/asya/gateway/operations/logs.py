@@ -61,7 +61,7 @@ class LogRoutes:
     def of_actor(self, request: Request, now: datetime) -> Response:
         """`GET …/actors/{actor}/logs`: all lines of an actor's function, by default of the last hour."""
         actor, query = request.parameters["actor"], read_log_query(request.query)
-        if actor not in self.mesh.actors and actor not in names.SYSTEM_FUNCTIONS:
+        if actor not in self.mesh.actors and names.runner_of(actor) not in names.SYSTEM_FUNCTIONS:
             raise ApiError(404, "unknown_actor", f"there is no actor {actor[: names.LABEL_LIMIT]!r}", "actor")
         since = query.since or now - _RECENT
         with available("the logs"):

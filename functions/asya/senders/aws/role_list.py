@@ -40,8 +40,9 @@ class RoleItems:
             self._table.write(update(_key(role_id), "SET expires_at = :at", at=expires_at))
 
     def function_of(self, role_id: str) -> str | None:
-        """The function of a role; None if it is not listed."""
-        return self._table.get(_key(role_id)).text("function", None)
+        """The function of a role; None if it is not listed. Earlier versions listed a role for each step of the clock."""
+        function = self._table.get(_key(role_id)).text("function", None)
+        return None if function is None else names.runner_of(function)
 
     def is_complete(self) -> bool:
         """Whether all stacks have listed their roles once."""

@@ -195,7 +195,7 @@ TIMEOUT = 120.0
 
 @dataclass
 class SystemFunctions:
-    """Runs the scheduled functions, each time in a new process.
+    """Runs the scheduled functions and the steps of the clock, each time in a new process.
 
     Attributes:
         fails_overdue_tasks: whether the sweep of deadlines runs.
@@ -239,7 +239,7 @@ class SystemFunctions:
         process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                declared = registry.of(self.mesh).functions[name]
+                declared = registry.of(self.mesh).sweeps[name]
                 entry_point: ScheduleEntryPoint = process.entry_point(declared.entry_point)
                 entry_point.sweep(self.new_services(self.settings[name], process))
             except ProcessCrashed:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.names import table_name
+from asya.protocol.names import runner_of, table_name
 from asya.protocol.task_key import SECRET_BYTES
 from asya.senders.aws.key_items import KeyItems
 from asya.testing.dynamo.tables import MemoryDynamo
@@ -12,8 +12,8 @@ _PREFIX = "AROA"
 
 
 def role_id(function: str) -> str:
-    """The id of the role of an actor or of a system function, as in a `SenderId`."""
-    return f"{_PREFIX}{function.upper()}"
+    """The id of the role of an actor, of a system function or of a step of the clock, as in a `SenderId`."""
+    return f"{_PREFIX}{runner_of(function).upper()}"
 
 
 class ListedRoles:

@@ -1,6 +1,6 @@
 """The gateway: its HTTP APIs and its functions (`protocol §13`).
 
-The other functions take reports, send push notifications, list roles and fail tasks past their deadline.
+The other functions take reports, send push notifications and list roles.
 """
 
 import json
@@ -24,7 +24,7 @@ from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.encryption import customer_key
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api, jwt_api
 from asya_infra.constructs.gateway.streaming import LiveStreams
-from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction, add_sweep, declared
+from asya_infra.constructs.mesh_function import FunctionSettings, MeshFunction, declared
 from asya_infra.constructs.roles import ListedRoles
 from asya_infra.contracts.mesh_contracts import TOOLS, tools_record
 from asya_infra.mesh import Mesh
@@ -127,12 +127,6 @@ def _function(
 ) -> FunctionSettings:
     asset = lambda_.Code.from_asset(str(code))
     return declared(mesh, name, code=asset, environment=environment, reserved=reserved)
-
-
-def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-    """Add the function that checks the deadlines of open tasks."""
-    settings = declared(mesh, names.TASK_SWEEP, code=mesh.table_code())
-    add_sweep(Construct(scope, "TaskSweep"), mesh, layer, settings)
 
 
 def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:

@@ -39,6 +39,14 @@ def as_page() -> str:
     return "\n".join([_HEAD, *alarms, _THRESHOLDS, *_thresholds(), ""])
 
 
+def _log(function: str, each: str) -> str:
+    """Return where the lines of a function are. A step of the clock has none of the streams for itself."""
+    group = names.log_group("{namespace}", names.SINK)
+    if function:
+        return f"`{group}` (streams of `asya-{{namespace}}-{names.runner_of(function)}`)"
+    return f"`{group}` (`asya logs {each}` shows its lines)"
+
+
 def _row(alarm: Alarm) -> str:
     each, queue = "", ""
     match alarm.watched:
@@ -50,7 +58,7 @@ def _row(alarm: Alarm) -> str:
         mesh="`asya-{namespace}`",
         queue=queue,
         each=each,
-        log=f"`{names.log_group('{namespace}', names.SINK)}` (streams of `asya-{{namespace}}-{alarm.log or each}`)",
+        log=_log(alarm.log, each),
         undone="…",
     )
     name = alarm.name.format(each="{sweep}", number="{n}")

@@ -1,7 +1,7 @@
 """Declared series as metrics of CloudWatch, with the dimensions that they have in a mesh."""
 
 from asya import registry
-from asya.manifest import Requests, TableChanges
+from asya.manifest import Requests, Schedule, TableChanges
 from asya.monitoring import AWS_METRICS, SQS, Metric, Of, Series
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -104,4 +104,5 @@ def unqueued_functions(mesh: Mesh) -> list[str]:
     callers = [(each.name, each.called_by) for each in registry.functions_of(mesh.table)]
     calls = [name for name, caller in callers if isinstance(caller, Requests) and caller.changes]
     changes = [name for name, caller in callers if isinstance(caller, TableChanges)]
-    return [*calls, *_live(mesh), *changes, *registry.sweeps_of(mesh.table)]
+    scheduled = [name for name, caller in callers if isinstance(caller, Schedule)]
+    return [*calls, *_live(mesh), *changes, *scheduled]

@@ -23,7 +23,7 @@ MESH = MeshTable(
 SAYS = Statement(
     name="says",
     text="say that of {about}",
-    by=(Speaker.PAUSE, Speaker.ITSELF, "x-dlq"),
+    by=(Speaker.PAUSE, Speaker.ITSELF, "x-clock"),
     shown={Speaker.SUBJECT: Proof.KEY, Speaker.CODE: Proof.EDGE},
 )
 
@@ -42,7 +42,7 @@ SAYS = Statement(
         ("gather", Speaker.CONTINUING),
         ("removed", Speaker.OTHER_VERSION),
         ("x-sink", None),
-        ("x-dlq", None),
+        ("x-clock", None),
     ],
 )
 def test_a_group_has_the_actors_that_run_the_same_code(function: str | None, speaker: Speaker | None) -> None:
@@ -54,7 +54,7 @@ def test_a_group_has_the_actors_that_run_the_same_code(function: str | None, spe
     ("function", "about", "proof"),
     [
         ("approve", None, Proof.ROLE),
-        ("x-dlq", None, Proof.ROLE),
+        ("x-clock", None, Proof.ROLE),
         ("here", None, Proof.ROLE),
         ("intake", None, Proof.EDGE),
         ("removed", None, Proof.EDGE),  # it may have had code of users
@@ -78,5 +78,5 @@ def test_a_refusal_names_the_sender_and_what_it_may_not_do() -> None:
 
 
 def test_the_functions_that_need_their_role_alone() -> None:
-    assert named_in([SAYS], "here") == {"x-dlq", "here"}
+    assert named_in([SAYS], "here") == {"x-clock", "here"}
     assert named_in([Statement(name="n", text="t", by=("x-sink",))], "here") == {"x-sink"}

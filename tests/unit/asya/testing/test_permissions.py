@@ -159,9 +159,9 @@ def test_who_is_no_function_has_no_role() -> None:
 
 def test_a_call_without_its_need_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each need of a function counts: without it the function has the other calls alone."""
-    sweep = registry.PRODUCT.functions["x-fan-in-sweep"]
+    sweep = registry.PRODUCT.steps["x-fan-in-sweep"]
     left: tuple[Need, ...] = sweep.needs[:1]
-    monkeypatch.setitem(registry.PRODUCT.functions, "x-fan-in-sweep", replace(sweep, needs=left))
+    monkeypatch.setitem(registry.PRODUCT.steps, "x-fan-in-sweep", replace(sweep, needs=left))
     permissions = Permissions(TABLE)
     with pytest.raises(ClientError, match="its manifest declares no such need"):
         Guarded(Service(), "x-fan-in-sweep", permissions, of_items).query(

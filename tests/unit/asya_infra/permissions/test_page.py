@@ -11,6 +11,6 @@ def test_the_committed_page_is_current() -> None:
 
 def test_it_has_every_function_and_every_kind() -> None:
     headings = {line for line in page.as_page().splitlines() if line.startswith("### ")}
-    assert headings == {f"### {name}" for name in registry.PRODUCT.functions} | {
+    assert headings == {f"### {name}" for name in (*registry.PRODUCT.functions, *registry.PRODUCT.steps)} | {
         f"### Kind `{kind}`" for kind in registry.PRODUCT.actor_functions
     }

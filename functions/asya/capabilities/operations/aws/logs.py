@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from asya.capabilities.operations.log_lines import LogLine, RunSource, mentions, search_pattern
 from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.protocol import names
@@ -78,12 +80,13 @@ class FunctionLogs:
         self, actor: str, start: float, pattern: str = "", token: str = "", limit: int = _MOST_EVENTS
     ) -> LoggedPage:
         """See `LoggedLines`."""
+        runner = names.runner_of(actor)
         query: Any = {
             "startTime": max(0, int(start * 1000)),
             "filterPattern": pattern,
             "limit": min(limit, _MOST_EVENTS),
         }
-        if actor not in names.CREW:
+        if runner not in names.CREW:
             return self._search(actor, query, token)
         first, last = datetime.fromtimestamp(start, UTC).date() - _OLDEST_ENVIRONMENT, self._now().date()
         # Tokens of CloudWatch Logs have no spaces. Those of days have one, also after the midnight that made it a day too many.
@@ -92,7 +95,7 @@ class FunctionLogs:
         number, _, token = token.partition(" ")
         passed = int(number) if number.isdecimal() and len(number) < 3 else 0
         day = min(first + timedelta(passed), last)
-        part = names.log_stream_part(self._namespace, actor)
+        part = names.log_stream_part(self._namespace, runner)
         page = self._search(actor, query | {"logStreamNamePrefix": f"{day:%Y/%m/%d}{part}"}, token)
         if page.token is not None:
             return LoggedPage(page.lines, f"{passed} {page.token}")
@@ -113,14 +116,29 @@ class FunctionLogs:
             answer = self._client.filter_log_events(logGroupName=self._group(actor), **query, **more)
         except self._client.exceptions.ResourceNotFoundException:
             return LoggedPage([])  # an actor that is gone, or a day without streams
-        part = names.log_stream_part(self._namespace, actor)
+        runner = names.runner_of(actor)
+        part = names.log_stream_part(self._namespace, runner)
         found = answer.get("events", [])
-        own = [event for event in found if actor not in names.CREW or part in event["logStreamName"]]
+        own = [event for event in found if runner not in names.CREW or part in event["logStreamName"]]
+        # The steps of the clock share its streams.
+        own = own if actor == runner else [event for event in own if _actor_of(event["message"]) == actor]
         lines = [_line(actor, event) for event in own]
         return LoggedPage(sorted(lines, key=lambda line: line.at or ""), answer.get("nextToken") or None)
 
     def _group(self, actor: str) -> str:
         return names.log_group(self._namespace, actor)
+
+
+class _OfActor(msgspec.Struct):
+    actor: str = ""
+
+
+def _actor_of(message: str) -> str:
+    """Return the actor that a line of the mesh names; empty for any other line."""
+    try:
+        return msgspec.json.decode(message, type=_OfActor).actor
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        return ""
 
 
 def _line(actor: str, event: Any) -> LogLine:

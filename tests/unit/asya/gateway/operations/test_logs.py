@@ -116,6 +116,24 @@ def test_an_actor_has_all_its_lines_of_the_last_hour(calls: OperatorCalls) -> No
     assert calls.get("/api/v1/operations/actors/nobody/logs")[0] == 404
 
 
+@pytest.mark.rule("11.clock")
+def test_a_step_of_the_clock_has_its_own_lines_and_the_clock_has_all(calls: OperatorCalls) -> None:
+    calls.log("x-dlq", 3, {"message": "dead letter", "queue": "asya-flights-clean-dlq"})
+    calls.log("x-task-sweep", 2, {"message": "tasks timed out", "about": "x-dlq"})
+    calls.log("x-clock", 1, "REPORT RequestId: 1 x-dlq")
+    found = {
+        name: [texts(page) for page in calls.pages(f"/api/v1/operations/actors/{name}/logs")]
+        for name in ("x-dlq", "x-task-sweep", "x-pause-sweep", "x-clock")
+    }
+    assert {name: len(pages[0]) for name, pages in found.items()} == {
+        "x-dlq": 1,
+        "x-task-sweep": 1,
+        "x-pause-sweep": 0,
+        "x-clock": 3,
+    }
+    assert "dead letter" in found["x-dlq"][0][0]
+
+
 def test_what_is_unknown_is_not_found(calls: OperatorCalls) -> None:
     assert calls.get("/api/v1/operations/logs/nobody")[0] == 404
     for run in (RUN, "asya.other.clean.0000000001", "x"):

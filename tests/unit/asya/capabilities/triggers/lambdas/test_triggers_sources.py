@@ -114,7 +114,7 @@ def test_16_the_test_of_s3_starts_nothing(mesh: Mesh) -> None:
 
 
 @pytest.mark.rule("16.senders.forms", "16.senders.own", "16.failures")
-@pytest.mark.parametrize("function", [names.WEBHOOKS, names.TASK_SWEEP, names.REPORTS, "greet"])
+@pytest.mark.parametrize("function", [names.WEBHOOKS, names.CLOCK, names.REPORTS, "greet"])
 def test_16_no_function_of_the_mesh_speaks_for_s3_or_a_rule(mesh: Mesh, function: str) -> None:
     """Strangers may call `x-hooks`: whatever they make of it, it starts webhooks alone. A redrive comes from the gateway."""
     event = {

@@ -71,9 +71,9 @@ class Worker:
     [
         (names.WEBHOOKS, {"trigger": "new", "webhook": DELIVERY}, "the mesh has no trigger 'new'"),
         (names.WEBHOOKS, {"trigger": "nightly", "webhook": DELIVERY}, "the trigger 'nightly' has no webhook"),
-        (names.TASK_SWEEP, {"trigger": "new", "slot": AT_TWO}, "the mesh has no trigger 'new'"),
-        (names.TASK_SWEEP, {"trigger": "hook", "slot": AT_TWO}, "the trigger 'hook' has no schedule"),
-        (names.TASK_SWEEP, {"trigger": "nightly", "slot": AT_THREE}, f"{AT_THREE} is no slot of '0 2 * * *' in UTC"),
+        (names.CLOCK, {"trigger": "new", "slot": AT_TWO}, "the mesh has no trigger 'new'"),
+        (names.CLOCK, {"trigger": "hook", "slot": AT_TWO}, "the trigger 'hook' has no schedule"),
+        (names.CLOCK, {"trigger": "nightly", "slot": AT_THREE}, f"{AT_THREE} is no slot of '0 2 * * *' in UTC"),
     ],
 )
 def test_16_a_message_that_fits_no_trigger_waits_for_a_deployment(sender: str, message: object, problem: str) -> None:
