@@ -75,6 +75,7 @@ def installing_lines(name: str, text: str) -> list[str]:
     return ["\n".join(lines[max(0, number - before) : number + after]) for number in found]
 
 
+@pytest.mark.slow
 def test_every_installation_is_in_the_list_and_pinned() -> None:
     found = {name: lines for name, text in texts() if (lines := installing_lines(name, text))}
     assert {name: len(lines) for name, lines in found.items()} == {

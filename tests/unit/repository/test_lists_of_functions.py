@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from asya import registry
 from asya.capabilities.dead_letters.letters import SYSTEM_QUEUES
 from asya.protocol import names
@@ -71,6 +73,7 @@ def has_a_list(text: str) -> bool:
     return any(len(named) >= A_LIST for named in collections(ast.parse(text)))
 
 
+@pytest.mark.slow
 def test_no_module_lists_the_functions_again() -> None:
     assert lists(PROJECT) == DIFFERENT.keys()
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from asya import registry
 from tests.paths import PROJECT
 
@@ -57,6 +59,7 @@ def lists(folder: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_lists_metrics_alarms_or_thresholds_again() -> None:
     assert lists(PROJECT) == set()
 

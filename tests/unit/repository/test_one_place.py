@@ -55,6 +55,7 @@ def test_one_module_speaks_the_language_of_dynamodb(pattern: re.Pattern[str], al
     assert found == allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", BUILT_BY)
 def test_a_shared_object_is_built_in_one_place(built: str) -> None:
     places = {module for module, called in calls() if called == built}

@@ -152,6 +152,7 @@ def test_a_topic_tests_the_alarms(project: Path) -> None:
     assert sum("--alarms" in call for call in calls) == 1
 
 
+@pytest.mark.slow
 def test_all_deploys_changes_and_removes_four_meshes(project: Path) -> None:
     process, calls = run(
         project, "--all", "--yes", "--region", "eu-central-1", "--set", "email=a@example.org", PYTHONPATH=str(PROJECT)
@@ -176,6 +177,7 @@ def test_all_deploys_changes_and_removes_four_meshes(project: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_the_change_is_deployed_second(project: Path) -> None:
     """The second deployment fails, so the files of the first mesh are still there."""
     (project / "bin" / "make").write_text(
@@ -189,6 +191,7 @@ def test_the_change_is_deployed_second(project: Path) -> None:
     assert (folder / "1.yaml").read_text() == (folder / "1-changed.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_the_plan_calls_nothing(project: Path) -> None:
     process, calls = run(project, "--all", "--plan", PYTHONPATH=str(PROJECT))
     assert (process.returncode, calls) == (0, [])
