@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def denied(cloud: DeployedCloud, function: str, *actions: str, resource: str = "*") -> Iterator[None]:
     """Denies these actions to the role of a function."""
     iam, region = cloud.client("iam"), cloud.mesh.connection.region
-    role = names.role_name(cloud.mesh.connection.namespace, function, region)
+    role = names.role_name(cloud.mesh.connection.namespace, names.runner_of(function), region)
     statement = {"Effect": "Deny", "Action": list(actions), "Resource": resource}
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam.put_role_policy(RoleName=role, PolicyName="outage", PolicyDocument=document)

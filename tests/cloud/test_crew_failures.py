@@ -95,7 +95,7 @@ def denied_uploads(cloud: DeployedCloud) -> Iterator[None]:
     """Denies writes to x-sink, x-sump, x-checkpoint and a pause at once."""
     start = time.time()
     with ExitStack() as outage:
-        for actor in (names.SINK, names.SUMP, names.CHECKPOINT, "approve"):
+        for actor in (names.SINK, names.CHECKPOINT, "approve"):
             outage.enter_context(denied(cloud, actor, "s3:PutObject"))
         task_id = send(cloud, NewEnvelope(["helper"], {"n": 1}))
         failing = send(cloud, NewEnvelope(["helper", "nobody"], {}))

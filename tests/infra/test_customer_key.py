@@ -82,7 +82,6 @@ USES = {
     "gather": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "approve": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # claims the end of what cannot pause
     "x-sink": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
-    "x-sump": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-checkpoint": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-resume": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-dispatch": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),

@@ -9,7 +9,7 @@ from asya.protocol import names
 
 ACTORS = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
 SYSTEM = (
-    *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-clock"),
+    *("x-sink", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-clock"),
     *(
         "x-index",
         "x-fan-in",
@@ -50,8 +50,7 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
     [
         ("intake", "light.lambdas.sidecar.sidecar"),
         ("crunch", "heavy.lambdas.wiring.enqueue"),
-        ("x-sink", "ends.lambdas.wiring.sink"),
-        ("x-sump", "ends.lambdas.wiring.sump"),
+        ("x-sink", "ends.lambdas.wiring.ends"),
         ("x-checkpoint", "ends.lambdas.wiring.checkpoint"),
         ("x-fan-in", "capabilities.fan_in.lambdas.wiring.fan_in"),
         ("gather", "capabilities.fan_in.lambdas.wiring.fan_in"),
@@ -128,6 +127,11 @@ def test_batches(shop: Any) -> None:
     # 100 is the size of a heavy actor's job runs, not of the batches its envelopes are taken in.
     assert (feed(shop, "crunch")["BatchSize"], feed(shop, "crunch")["MaximumBatchingWindowInSeconds"]) == (100, 1)
     assert feed(shop, "x-completion")["BatchSize"] == 1
+
+
+def test_one_function_takes_the_ends_of_both_queues(shop: Any) -> None:
+    assert feed(shop, "x-sink")["FunctionName"] == feed(shop, "x-sump")["FunctionName"]
+    assert feed(shop, "x-sink")["FunctionName"].startswith("<xsinkFunction")
 
 
 @pytest.mark.rule("4.report-queues")

@@ -46,7 +46,8 @@ def test_happy_end_is_x_sink(legacy: SynthesizedMesh) -> None:
 
 
 @pytest.mark.rule("14.operator-settings")
-def test_a_disabled_crew_actor_has_a_queue_but_no_function(legacy: SynthesizedMesh) -> None:
-    functions = {function["FunctionName"] for function in legacy.resources("AWS::Lambda::Function")}
-    assert "asya-legacy-x-sump" not in functions
+def test_a_disabled_crew_actor_has_a_queue_that_no_function_reads(legacy: SynthesizedMesh) -> None:
+    sources = [each["EventSourceArn"] for each in legacy.resources("AWS::Lambda::EventSourceMapping")]
+    assert any(arn.endswith("asya-legacy-x-sink") for arn in sources)
+    assert not any(arn.endswith("asya-legacy-x-sump") for arn in sources)
     assert legacy.one("AWS::SQS::Queue", QueueName="asya-legacy-x-sump")

@@ -10,7 +10,7 @@ from asya_infra.build.packages import LAMBDA
 from tests.infra.conftest import SynthesizedMesh, synthesize
 
 TRACED = {"intake", "score", "crunch", "free", "gather", "approve", "audit"} | {
-    *("x-sink", "x-sump", "x-checkpoint", "x-resume", "x-completion", "x-gateway-api"),
+    *("x-sink", "x-checkpoint", "x-resume", "x-completion", "x-gateway-api"),
 }
 
 

@@ -131,7 +131,7 @@ def test_16_lambda_stops_no_function_between_the_end_of_a_task_and_the_next_star
         for function in landing.resources("AWS::Lambda::Function")
         if function.get("RecursiveLoop") == "Allow"
     }
-    assert {"count", "x-sink", "x-sump", "x-reports", "x-triggers"} <= allowed
+    assert {"count", "x-sink", "x-reports", "x-triggers"} <= allowed
     assert not {"x-clock", "x-gateway-api"} & allowed
 
 

@@ -61,7 +61,7 @@ FUNCTIONS = (
     ),
     crew_actor(
         names.SINK,
-        "asya.ends.lambdas.wiring.sink",
+        "asya.ends.lambdas.wiring.ends",
         hears=statements.SINK,
         # It claims and stores ends, reports them, sends copies to hooks, and notifies sets of lost slices (`§11`).
         in_chains=with_chained_triggers,
@@ -81,7 +81,7 @@ FUNCTIONS = (
     ),
     crew_actor(
         names.SUMP,
-        "asya.ends.lambdas.wiring.sump",
+        "asya.ends.lambdas.wiring.ends",
         hears=statements.SUMP,
         # It claims failed ends, stores a copy, reports and indexes it, and notifies sets of lost slices (`§11`). What it finds
         # canceled it stores as x-sink does.

@@ -73,6 +73,7 @@ STEPS = (TASK_SWEEP, PAUSE_SWEEP, FAN_IN_SWEEP, DLQ)
 """What `x-clock` runs. Each has lines and metrics of its own; the function and its role are those of the clock."""
 REPORT_QUEUES = (REPORTS, ENDS)
 END_ACTORS = frozenset({SINK, SUMP})
+_RUNNERS = dict.fromkeys(STEPS, CLOCK) | {SUMP: SINK}
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})
 _RESERVED = frozenset({"happy-end", "error-end"})
 
@@ -122,8 +123,8 @@ def function_name(namespace: str, actor: str) -> str:
 
 
 def runner_of(name: str) -> str:
-    """The function that runs a step of the clock; an actor or any other function runs itself."""
-    return CLOCK if name in STEPS else name
+    """The function that runs a step of the clock, or an end actor of the crew; any other function runs itself."""
+    return _RUNNERS.get(name, name)
 
 
 def log_group(namespace: str, function: str) -> str:

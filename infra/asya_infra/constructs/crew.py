@@ -39,22 +39,27 @@ from asya_infra.mesh_file.mesh_model import MeshFile
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
     code = mesh.table_code()
-    for name in registry.of(mesh.table).crew:
-        section = mesh.file.crew.of(name)
-        if name not in mesh.table.actors or not section.enabled:
-            continue
+    sections = {name: mesh.file.crew.of(name) for name in registry.of(mesh.table).crew if name in mesh.table.actors}
+    enabled = [name for name, section in sections.items() if section.enabled]
+    for runner in dict.fromkeys(map(names.runner_of, enabled)):
+        actors = {name: sections[name] for name in enabled if names.runner_of(name) == runner}
         settings = declared(
             mesh,
-            name,
+            runner,
+            *actors,
             code=code,
-            memory=section.memory,
+            memory=max(section.memory for section in actors.values()),
             environment={"ASYA_GATEWAY_URL": gateway.url},
         )
-        MeshFunction(scope, mesh, layer, settings).add_event_source(
-            EventSourceSettings(
-                batch_size=section.batch_size, concurrency=section.concurrency, provisioned=section.provisioned
+        function = MeshFunction(scope, mesh, layer, settings)
+        provisioned = sum(section.provisioned for section in actors.values())
+        for name, section in actors.items():
+            function.add_event_source(
+                EventSourceSettings(
+                    batch_size=section.batch_size, concurrency=section.concurrency, provisioned=provisioned
+                ),
+                name,
             )
-        )
 
 
 def clock(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:

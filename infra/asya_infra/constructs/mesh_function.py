@@ -136,7 +136,7 @@ class EventSourceSettings:
 def declared(
     mesh: Mesh,
     name: str,
-    *,
+    *runs: str,
     code: lambda_.Code,
     application: str | None = None,
     environment: dict[str, str] | None = None,
@@ -146,6 +146,7 @@ def declared(
     """Return the settings of a function of the mesh's own, as its manifest declares it.
 
     Args:
+        runs: the actors whose batches the function processes, with the needs of all of them; none if it is the actor itself.
         application: the id of the Spark application, if the function needs it.
         memory: megabytes; by default those of the manifest.
     """
@@ -155,7 +156,7 @@ def declared(
         name=name,
         handler=function.entry_point,
         code=code,
-        grants=function_grants(name, place),
+        grants=[grant for each in runs or (name,) for grant in function_grants(each, place)],
         timeout=function.timeout,
         memory=memory or function.memory,
         environment=environment or {},
@@ -296,12 +297,17 @@ class MeshFunction(Construct):
         cast("lambda_.CfnFunction", self.function.node.default_child).add_metadata(key, text)
 
     def _warm(self, instances: int) -> lambda_.IFunction:
-        return lambda_.Alias(
-            self,
-            "Warm",
-            alias_name="warm",
-            version=self.function.current_version,
-            provisioned_concurrent_executions=instances,
+        found = self.node.try_find_child("Warm")
+        return (
+            cast("lambda_.Alias", found)
+            if found is not None
+            else lambda_.Alias(
+                self,
+                "Warm",
+                alias_name="warm",
+                version=self.function.current_version,
+                provisioned_concurrent_executions=instances,
+            )
         )
 
 

@@ -103,7 +103,9 @@ def restrict_senders(queue: sqs.Queue, mesh: Mesh) -> None:
                 )
             )
     # SQS writes ids of AWS as the senders of such messages, so the function cannot tell them from those of a stranger.
-    functions = [addresses.role_arn(function) for function in sorted(named_in(TRIGGERS, names.TRIGGERS))]
+    functions = [
+        addresses.role_arn(function) for function in sorted({*map(names.runner_of, named_in(TRIGGERS, names.TRIGGERS))})
+    ]
     queue.add_to_resource_policy(
         iam.PolicyStatement(
             effect=iam.Effect.DENY,

@@ -97,8 +97,9 @@ class CrewActorSection(Struct, frozen=True, kw_only=True):
     """The deployment of x-sink or x-sump."""
 
     enabled: bool = True
-    """If false, the actor has its queue but no function; another consumer must empty the queue."""
+    """If false, no function reads the queue of the actor; another consumer must empty it."""
     memory: Annotated[Megabytes, Meta(ge=128, le=10_240)] = 512
+    """Both share a function, with the larger memory of the two."""
     batch_size: Annotated[int, Meta(ge=1, le=10)] = 10
     concurrency: Annotated[int, Meta(ge=2, le=1000)] | None = None
     """Concurrent executions, at most; by default as many as Lambda starts. With a limit Lambda polls the empty queue more often."""

@@ -9,10 +9,11 @@ from asya.ends.lambdas.sump import SumpActor
 from asya.function.aws import clients
 from asya.light.lambdas.secret_calls import load_handler, with_secrets
 from asya.light.lambdas.sidecar import own_actor
+from asya.protocol import names
 from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import LoadError
 from asya.runtime.modes import EndMode, EnvelopeMode
-from asya.sidecar.lambdas.entry_point import queue_entry_point
+from asya.sidecar.lambdas.entry_point import SharedEntryPoint, queue_entry_point
 from asya.sidecar.lambdas.services import Services
 
 
@@ -49,7 +50,6 @@ def build_end_actor(services: Services) -> EndActor:
     return EndActor(services, with_secrets(services, call), spec.timeout)
 
 
-sink = queue_entry_point(build_sink)
-sump = queue_entry_point(build_sump)
+ends = SharedEntryPoint({names.SINK: queue_entry_point(build_sink), names.SUMP: queue_entry_point(build_sump)})
 checkpoint = queue_entry_point(build_checkpoint)
 end_actor = queue_entry_point(build_end_actor)

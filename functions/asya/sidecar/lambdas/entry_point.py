@@ -1,10 +1,12 @@
 """The entry points of the mesh's functions: what Lambda calls, and what every other mode builds the same function from."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchResponse, Record, records
+from asya.protocol import names
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
 from asya.sidecar.secret_errors import SecretError
@@ -53,6 +55,27 @@ class QueueEntryPoint:
             except SecretError as error:
                 return _keep_all(services(), event, error)
         return self._started(event, context)
+
+
+class SharedEntryPoint(QueueEntryPoint):
+    """The function of several actors: the one whose queue a batch comes from processes it, as a function of its own would.
+
+    Args:
+        entry_points: by actor. Each has its own services, so lines, metrics and reports have the name of the actor.
+    """
+
+    def __init__(self, entry_points: Mapping[str, QueueEntryPoint]) -> None:
+        super().__init__(lambda own: entry_points[own.settings.actor].start(own))
+        self._of_actor: dict[str, Invocation] = {}
+
+    def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> BatchResponse:
+        """Process one batch and name the messages that stay on the queue."""
+        own = services()
+        queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        actor = queue.removeprefix(names.queue_name(own.settings.namespace, ""))
+        if actor not in self._of_actor:
+            self._of_actor[actor] = self.start(Services(replace(own.settings, actor=actor)))
+        return self._of_actor[actor](event, context)
 
 
 def queue_entry_point(build: Callable[[Services], BatchActor]) -> QueueEntryPoint:

@@ -87,7 +87,7 @@ def queue_actors(mesh: MeshTable) -> list[str]:
 def functions(mesh: Mesh) -> list[str]:
     """Return the names of all functions, sorted; those of the mesh's own come last."""
     own = [each.name for each in registry.functions_of(mesh.table)]
-    all_names = {*mesh.table.actors, *own, *_live(mesh)}
+    all_names = {names.runner_of(each) for each in (*mesh.table.actors, *own)} | {*_live(mesh)}
     return sorted(all_names, key=lambda name: (names.is_reserved(name), name))
 
 

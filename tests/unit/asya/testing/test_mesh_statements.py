@@ -21,7 +21,7 @@ from asya.function.hop import PROBLEM
 from asya.gateway.statements import END, NOTIFICATION, PROGRESS
 from asya.heavy.statements import CANCELED, COMMIT, REQUEST, RUN_STATE, WATCH
 from asya.protocol import ids
-from asya.protocol.names import dlq_name, queue_name
+from asya.protocol.names import dlq_name, queue_name, runner_of
 from asya.protocol.times import format_time
 from asya.senders.envelopes import CREW, RETRY, START
 from asya.senders.statements import Proof, Statement, proof_of, speaker_of
@@ -228,7 +228,8 @@ def test_a_statement_counts_from_those_who_may_say_it(bank: Mesh, said: Said) ->
 
     def proofs(sender: str | None) -> set[Proof | None]:
         said_by, *other = (
-            proof_of(one, table, sender, at=hearer, about=said.about) for one in (said.statement, *said.instead)
+            proof_of(one, table, sender and runner_of(sender), at=hearer, about=said.about)
+            for one in (said.statement, *said.instead)
         )
         # With a status no envelope of code starts a task.
         starts = sender is None and not said.is_stripped

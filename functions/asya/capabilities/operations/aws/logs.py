@@ -120,8 +120,11 @@ class FunctionLogs:
         part = names.log_stream_part(self._namespace, runner)
         found = answer.get("events", [])
         own = [event for event in found if runner not in names.CREW or part in event["logStreamName"]]
-        # The steps of the clock share its streams.
-        own = own if actor == runner else [event for event in own if _actor_of(event["message"]) == actor]
+        # The steps of the clock share its streams, and so do the end actors those of x-sink.
+        if actor != runner:
+            own = [event for event in own if _actor_of(event["message"]) == actor]
+        elif actor in names.END_ACTORS:
+            own = [event for event in own if _actor_of(event["message"]) not in names.END_ACTORS - {actor}]
         lines = [_line(actor, event) for event in own]
         return LoggedPage(sorted(lines, key=lambda line: line.at or ""), answer.get("nextToken") or None)
 

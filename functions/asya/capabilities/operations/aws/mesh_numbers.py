@@ -225,7 +225,7 @@ class QueueReaders:
             self._mappings, self._functions, self._read_at = self._read_mappings(), {}, now
         found = {}
         for actor in actors:
-            name = names.function_name(self.namespace, actor)
+            name = names.function_name(self.namespace, names.runner_of(actor))
             mapping = self._mappings.get(names.queue_name(self.namespace, actor))
             problem = unread(mapping, FunctionState(), name)
             if problem is None and actor in waiting:

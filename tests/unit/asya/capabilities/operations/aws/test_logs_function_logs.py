@@ -1,5 +1,6 @@
 """The lines of one function are found in its own log group, and in that of the crew."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
@@ -46,9 +47,9 @@ def test_each_function_has_its_own_lines(days: int, pattern: str) -> None:
         for hours in (1, 23 * days):
             at = NOW - timedelta(hours=hours)
             for began in (at, at - timedelta(hours=12)):
-                client.write(function, at, f"{hours} about {function} since {began:%d.%H}", began)
+                client.write(function, at, {"message": f"{hours} about {function} since {began:%d.%H}"}, began)
     for function in functions:
-        lines = found(client, function, timedelta(days=days), pattern)
+        lines = [json.loads(line)["message"] for line in found(client, function, timedelta(days=days), pattern)]
         assert len(lines) == len(set(lines))
         assert {line.split(" since ")[0] for line in lines} == {f"{hours} about {function}" for hours in (1, 23 * days)}
 
