@@ -96,19 +96,19 @@ def requests(asked: Matrix, calls: Iterable[Call]) -> set[tuple[str, str]]:
     return {(request.action, request.resource) for request in made if request is not None}
 
 
-@pytest.mark.parametrize("function", MATRIX.functions)
+@pytest.mark.parametrize("function", MATRIX.roles)
 def test_a_role_allows_what_its_manifest_declares(cloud: DeployedCloud, function: str) -> None:
     """A function is asked for one of some calls that it does not declare, and its neighbor for the next one."""
-    calls, number = calls_of(MATRIX), MATRIX.functions.index(function)
-    declared = {call for call in calls if MATRIX.declares(function, call)}
+    calls, number = calls_of(MATRIX), [*MATRIX.roles].index(function)
+    declared = {call for call in calls if MATRIX.allows(function, call)}
     others = [call for call in calls if call not in declared][number % _ONE_OF :: _ONE_OF]
     wanted = requests(MATRIX, declared)
     assert allowed(cloud, function, wanted | requests(MATRIX, others)) == wanted
 
 
-@pytest.mark.parametrize("function", MATRIX.functions)
+@pytest.mark.parametrize("function", MATRIX.roles)
 def test_a_function_may_do_nothing_in_another_stage(cloud: DeployedCloud, function: str) -> None:
-    declared = (call for call in calls_of(STAGE) if STAGE.declares(function, call))
+    declared = (call for call in calls_of(STAGE) if STAGE.allows(function, call))
     assert allowed(cloud, function, requests(STAGE, declared)) == set()
 
 
@@ -124,4 +124,4 @@ def test_the_matrix_has_every_function_of_the_example(cloud: DeployedCloud) -> N
         role["RoleName"] for page in pages for role in page["Roles"] if role["RoleName"].startswith("asya-flights-")
     }
     jobs = {"x-job-clean-flights", "x-job-delay-statistics", "x-job-x-index"}
-    assert roles == {names.role_name("flights", function, REGION) for function in {*MATRIX.functions, *jobs}}
+    assert roles == {names.role_name("flights", function, REGION) for function in {*MATRIX.roles, *jobs}}

@@ -32,6 +32,7 @@ from asya.needs import (
     Resource,
     Store,
 )
+from asya.protocol import names
 from asya.protocol.keys import PAYLOADS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
@@ -157,6 +158,18 @@ class Matrix:
     def functions(self) -> list[str]:
         """All functions: of actors, of the mesh's own, and of capabilities that the mesh file names."""
         return sorted({*self.table.actors, *(each.name for each in registry.functions_of(self.table))})
+
+    @cached_property
+    def roles(self) -> dict[str, list[str]]:
+        """What each role is for: the functions that run under it, by the name of the role's function."""
+        return {
+            role: [each for each in self.functions if names.runner_of(each) == role]
+            for role in dict.fromkeys(map(names.runner_of, self.functions))
+        }
+
+    def allows(self, role: str, call: Call) -> bool:
+        """Whether the manifest of a function that runs under a role declares a call."""
+        return any(self.declares(each, call) for each in self.roles[role])
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:

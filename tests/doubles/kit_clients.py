@@ -162,10 +162,12 @@ class KitLambda:
 
     kit: Mesh
 
-    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
+    def invoke(self, *, FunctionName: str, Payload: bytes, LogType: str) -> dict[str, Any]:  # noqa: N803
         table = self.kit.cloud.table
         steps = json.loads(Payload).get(NAMED)
         for name in steps or registry.of(table).sweeps:
             if names.function_name(table.namespace, names.runner_of(name)) == FunctionName:
                 self.kit.cloud.system.run(name)
-        return {}
+        assert LogType == "Tail"
+        # The lines of a run of the kit are in `Mesh.log`.
+        return {"LogResult": b""}

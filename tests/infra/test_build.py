@@ -79,7 +79,8 @@ assert own <= {LAMBDA_PACKAGES!r}, own
 
 def entry_points() -> list[tuple[str, str]]:
     """Module and attribute of every entry point that a manifest declares."""
-    declared = (*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values())
+    own = registry.PRODUCT
+    declared = (*own.functions.values(), *own.steps.values(), *own.actor_functions.values())
     return sorted({(module, name) for module, _, name in (each.entry_point.rpartition(".") for each in declared)})
 
 
