@@ -15,7 +15,7 @@ from asya.protocol.times import parse_time
 from asya_cli.main import app
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import until
-from tests.cloud.heavy_bursts import CRASH_COUNTS, FULL, crash_payloads, crashing_id
+from tests.cloud.heavy_bursts import CRASH_COUNTS, FULL, OWN_RUN_IDS, crash_payloads, crashing_id
 from tests.cloud.stream_clients import StreamClient
 
 if TYPE_CHECKING:
@@ -74,8 +74,12 @@ def job(heavy: HeavyCloud, *arguments: str) -> str:
 
 
 def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
+    """A run that failed, and one of an actor whose jobs all succeed: which runs the crashing envelope has depends on its place."""
     wait_for_end(heavy, crashing_id("each"))
-    first, second = (f"asya.heavy.each.{number:010d}" for number in (1, 2))
+    squared = next(iter(OWN_RUN_IDS))
+    wait_for_end(heavy, squared)
+    first = "asya.heavy.each.0000000001"
+    second = next(hop.run.run_id for hop in heavy.cloud.mesh.timeline(squared) if hop.run is not None)
     output = job(heavy, "show", first) + job(heavy, "show", second)
     assert "EMR state  FAILED\n" in output
     assert "ExitCode: 9" in output

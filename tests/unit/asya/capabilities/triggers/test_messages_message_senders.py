@@ -38,7 +38,7 @@ MESSAGES = {
     "test of S3": b'{"Event": "s3:TestEvent"}',
 }
 ALLOWED = {
-    names.TASK_SWEEP: {"slot", "backfill", "end", "lane", "window", "again"},
+    names.CLOCK: {"slot", "backfill", "end", "lane", "window", "again"},
     names.WEBHOOKS: {"webhook"},
     names.REPORTS: {"end"},
     names.TRIGGERS: {"lane", "window", "again"},
