@@ -72,7 +72,7 @@ def speaker_of(mesh: MeshTable, function: str | None) -> Speaker | None:
         return Speaker.OUTSIDE
     if (spec := mesh.actors.get(function)) is not None:
         return _speaker_of_actor(spec)
-    return None if function in names.SYSTEM_FUNCTIONS else Speaker.OTHER_VERSION
+    return None if names.runner_of(function) in names.SYSTEM_FUNCTIONS else Speaker.OTHER_VERSION
 
 
 def _speaker_of_actor(spec: Actor) -> Speaker | None:

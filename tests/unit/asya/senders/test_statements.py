@@ -1,11 +1,15 @@
 """Who may say a statement, by the actor table and the list of roles."""
 
 import pytest
+from msgspec import structs
 
+from asya import registry
+from asya.protocol import names
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
 from asya.protocol.pause import Pause
 from asya.protocol.wait import Wait
 from asya.senders.statements import UNLISTED, Proof, Speaker, Statement, named_in, problem, proof_of, speaker_of
+from asya.senders.task_keys import runs_code
 
 MESH = MeshTable(
     namespace="bank",
@@ -47,6 +51,14 @@ SAYS = Statement(
 )
 def test_a_group_has_the_actors_that_run_the_same_code(function: str | None, speaker: Speaker | None) -> None:
     assert speaker_of(MESH, function) is speaker
+
+
+@pytest.mark.rule("4.statements")
+@pytest.mark.parametrize("function", [*registry.PRODUCT.functions, *registry.PRODUCT.steps])
+def test_no_function_of_the_product_is_code_of_users(function: str) -> None:
+    """A step of the clock has no role of its own, and judges messages by its name: as code of users it would read no key."""
+    crew = {name: Actor(kind="crew") for name in (*names.END_ACTORS, *names.ROUTABLE_CREW, names.WAIT)}
+    assert not runs_code(structs.replace(MESH, actors=MESH.actors | crew), function)
 
 
 @pytest.mark.rule("4.statements")
