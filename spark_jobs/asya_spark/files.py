@@ -1,6 +1,6 @@
 """The files of a run, through Hadoop's file systems, with the permissions of the run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -92,26 +92,12 @@ class HadoopFiles:
 
     def names(self, folder: str) -> list[str]:
         """The sorted names of the files in a folder, without hidden ones; empty if the folder is missing."""
-        path, system = self._resolve(folder)
-        try:
-            statuses = system.listStatus(path)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
-                return []
-            raise
-        names = [str(status.getPath().getName()) for status in statuses if status.isFile()]
+        names = [str(status.getPath().getName()) for status in self._statuses(folder) if status.isFile()]
         return sorted(name for name in names if not is_hidden(name))
 
     def folders(self, folder: str) -> list[str]:
         """The sorted names of the folders in a folder, hidden ones too; empty without it."""
-        path, system = self._resolve(folder)
-        try:
-            statuses = system.listStatus(path)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
-                return []
-            raise
-        return sorted(str(status.getPath().getName()) for status in statuses if status.isDirectory())
+        return sorted(str(status.getPath().getName()) for status in self._statuses(folder) if status.isDirectory())
 
     def tree(self, folder: str) -> list[str]:
         """The sorted names of all files below a folder, relative to it, without those with a hidden part; empty without it."""
@@ -167,6 +153,17 @@ class HadoopFiles:
         """Removes a folder with all that is in it; idempotent."""
         path, system = self._resolve(uri)
         system.delete(path, True)
+
+    def _statuses(self, folder: str) -> Sequence[Any]:
+        """What is in a folder; nothing if the folder is missing."""
+        path, system = self._resolve(folder)
+        try:
+            statuses: Sequence[Any] = system.listStatus(path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return ()
+            raise
+        return statuses
 
     def _resolve(self, uri: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)

@@ -40,7 +40,7 @@ SHARDS = 4
 LASTING_AGE = timedelta(minutes=10)
 """A sweep moves the open tasks of this age from `recent` to `open`."""
 WRITTEN_AGE = LASTING_AGE / 2
-"""Whoever writes an open task of this age moves it itself, because the sweep may have passed when the write arrives."""
+"""A write of an open task of this age also moves its entry, because the sweep may have passed before the write arrives."""
 SOON = 2 * LASTING_AGE
 """A deadline within this time after the creation is in `due` from the beginning. So `due` has all deadlines of open tasks up to so
 long after the time before which all open tasks have moved."""

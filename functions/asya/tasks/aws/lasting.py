@@ -4,7 +4,7 @@ Most tasks succeed within seconds. Entries of theirs among the open tasks, among
 cost four writes of indexes each. So a task has one entry at first. A sweep reads each task some minutes after its creation,
 for half a read unit, and one that is still open gets the other entries.
 
-Whoever writes an open task that is older than that gives it the entries with the same write, because the sweep does not come back.
+A later write of an open task also gives it the entries, because the sweep does not come back.
 """
 
 from collections.abc import Callable
