@@ -171,9 +171,7 @@ def main(path: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps the processes of connections
     for client in (clients.sqs, clients.s3, clients.dynamodb, clients.dynamodb_without_waiting):
         client()  # a forked process has them, and they have no connection yet
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-        server.bind(path)
-        server.listen()
+    with listening(path) as server:
         while True:
             ready, _, _ = select.select([server, sys.stdin], [], [])
             if sys.stdin in ready:
@@ -185,6 +183,16 @@ def main(path: str) -> None:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 _serve(connection)
             connection.close()
+
+
+def listening(path: str) -> socket.socket:
+    """Return a socket that listens at a path. The path appears once connections are taken: a bound socket refuses them."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    draft = f"{path}.draft"
+    server.bind(draft)
+    server.listen()
+    os.rename(draft, path)
+    return server
 
 
 def _serve(connection: socket.socket) -> None:
