@@ -41,7 +41,6 @@ FULL_SIZE = bool(os.environ.get("ASYA_FULL_SIZE"))
 # These targets run setup, the demo or all tests, so the test checks only their last command. See also test_demo.py.
 DRY_RUN_TARGETS = {
     "make demo": ".venv/bin/asya demo",
-    "make demo APPROVE=1": ".venv/bin/asya demo --approve",
     "make demo KEEP=1": ".venv/bin/asya demo --keep",
     "make test": ".venv/bin/python -m tests.used_needs .build/used-needs",
 }
