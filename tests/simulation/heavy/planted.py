@@ -173,12 +173,12 @@ MISTAKES = (
     Mistake(
         "starts runs with random tokens",
         wrap(EmrServerless, "start", partial(_start_with_new_token, count(1))),
-        seed=2,
+        seed=29,
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
-    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=2),
+    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=5),
     Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
-    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=26),
+    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=1),
     Mistake(
         "treats a running run as ended",
         (
@@ -196,7 +196,7 @@ MISTAKES = (
         "charges only one of the envelopes at work",
         wrap(run_failures, "decide", _convict_a_suspect),
         "poison",
-        seed=101,
+        seed=34,
     ),
     Mistake(
         "requeues under the former key",
@@ -214,7 +214,7 @@ MISTAKES = (
     Mistake(
         "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(resident_runs, "put_if_absent", _write_over), seed=15, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(resident_runs, "put_if_absent", _write_over), seed=2, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
         (wrap(Placement, "start", _start_again), substitute(Placement, "place_alone", lambda *_: True)),

@@ -123,14 +123,14 @@ MISTAKES = (
         "poison",
         seed=0,
     ),
-    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
-    Mistake("reads the states of a batch only once", substitute(intake, "FRESH_SECONDS", float("inf")), seed=32),
-    Mistake("does not register tasks", wrap(intake, "register", lambda *_: {})),
+    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=4),
+    Mistake("reads the states of a batch only once", substitute(intake, "FRESH_SECONDS", float("inf")), seed=15),
+    Mistake("does not register tasks", wrap(intake, "register", lambda *_: {}), seed=1),
     Mistake(
         "drops the neighbors of a refused report",
         wrap(report_queues, "read_message", _read_all_or_nothing),
         "reports",
-        seed=5,
+        seed=2,
     ),
     Mistake(
         "acknowledges a message of reports once it has read the first one",
@@ -140,7 +140,11 @@ MISTAKES = (
     ),
     Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=3),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
-    Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
+    Mistake(
+        "passes the reference of a claim check to handlers",
+        wrap(ClaimCheck, "redeem", _redeem_keeping_reference),
+        seed=2,
+    ),
     Mistake(
         "does not save buffered frames",
         (
@@ -152,5 +156,5 @@ MISTAKES = (
     Mistake(
         "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=12
     ),
-    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False), seed=6),
+    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False), seed=44),
 )

@@ -62,7 +62,7 @@ MISTAKES = (
         "keeps no copy of refused ends",
         substitute(ends.CrewEnd, "keep_refused", lambda *_: []),
         "repeats",
-        seed=2,
+        seed=4,
     ),
     found_by(
         "reports ends with the time of their report",
@@ -78,13 +78,13 @@ MISTAKES = (
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
         seed=4,
     ),
-    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally), seed=1),
+    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally), seed=10),
     Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), "poison"),
     Mistake(
         "does not report canceled children",
         wrap(ending, "is_reported", _is_reported_unless_canceled),
         "fault-free",
-        seed=13,
+        seed=11,
     ),
     Mistake("reports stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )

@@ -77,12 +77,12 @@ def _own_limit(hop: Hop) -> timedelta:
 
 
 MISTAKES = (
-    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at")), seed=5),
+    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at")), seed=2),
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
     Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
     Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
     Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "fault-free", seed=1),
-    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=4),
+    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=46),
     Mistake(
         "keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt), seed=1
     ),
@@ -99,11 +99,11 @@ MISTAKES = (
         features=frozenset({"numbers"}),
     ),
     Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root), seed=5),
-    Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=13),
+    Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=4),
     Mistake(
         "lets handlers run after the deadline",
         substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False)),
-        seed=10,
+        seed=16,
     ),
     Mistake("ignores max_hops", wrap(arrival, "start", _start_ignoring_max_hops)),
 )

@@ -86,11 +86,11 @@ MISTAKES = (
             substitute(FanInSets, "take_lease", lambda *_, **__: 1.0),
         ),
         "mixed",
-        seed=7,
+        seed=20,
     ),
     Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=15),
     Mistake(
-        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=5
+        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=31
     ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices), seed=11),
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets), seed=5),
@@ -102,7 +102,7 @@ MISTAKES = (
         "checks no waiting sets",
         (wrap(Outbox, "send", _send_without_set_checks), substitute(FanInSweep, "sweep", lambda *_: None)),
         "errors",
-        seed=19,
+        seed=28,
     ),
     # A failed call marks its service as off, so only a failure of S3 lets the count in DynamoDB go on.
     found_by(
