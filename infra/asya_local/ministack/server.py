@@ -15,7 +15,7 @@ Source accounts: roles may be assumed by AWS services for this account only (`aw
 service, and the wrapper adds the account that a service would name.
 
 Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it. MiniStack
-has one action for reading, writing and deleting the reserved concurrency of a function, and AWS has three.
+lacks operations of Lambda, allows what it does not recognize, and believes a parameter or header about calls of REST.
 
 Log groups: AWS authorizes a search of a log group for `log-group:NAME:*`, and MiniStack for `log-group:NAME`.
 
@@ -90,6 +90,7 @@ from asya_local.authentication.admission import (  # noqa: E402
     admit,
     authenticate,
     body_limit,
+    refuse_two_readings,
 )
 from asya_local.authentication.signatures import HttpCall, Signature  # noqa: E402
 
@@ -97,7 +98,16 @@ _UNKNOWN_KEY = Refusal("UnrecognizedClientException", "The security token includ
 _BATCH_ACTIONS = {
     f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 }
-_CONCURRENCY_ACTIONS = {"GET": "lambda:GetFunctionConcurrency", "DELETE": "lambda:DeleteFunctionConcurrency"}
+_LAMBDA_ACTIONS = {
+    "Invoke": "InvokeFunction",
+    "InvokeAsync": "InvokeFunction",
+    "InvokeWithResponseStream": "InvokeFunction",
+    "GetLayerVersionByArn": "GetLayerVersion",
+}
+"""The operations of Lambda that IAM knows by another name."""
+_UNKNOWN = "UnknownOperation"
+_RPC = re.compile(r"/service/\w+/operation/(\w+)", re.ASCII)
+"""The path of a call in the protocol `smithy-rpc-v2-cbor`, which CloudWatch takes."""
 _extract_iam_action = iam_actions.extract_iam_action
 _extract_resource_arn = iam_actions.extract_resource_arn
 _QUERY = ("KeyConditionExpression", "KeyConditions")
@@ -110,12 +120,28 @@ _handle_special_data_plane_request = front._handle_special_data_plane_request
 _enforce_execute_api = front._enforce_execute_api
 
 
-def extract_iam_action(*request: Any) -> str | None:
-    """Return the IAM action of a request as AWS names it; None if it needs no permission."""
-    action: str | None = _extract_iam_action(*request)
-    if action == "lambda:PutFunctionConcurrency":
-        return _CONCURRENCY_ACTIONS.get(request[1], action)
-    return _BATCH_ACTIONS.get(action, action) if action is not None else None
+def extract_iam_action(
+    service: str, method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]
+) -> str:
+    """Return the IAM action of a request as AWS names it.
+
+    MiniStack takes an operation that it does not recognize as one that needs no permission. Here it is an action that no policy
+    names, so only those who may do everything may call it.
+    """
+    # Services of REST name their operation by method and path. MiniStack would believe a parameter `Action` or a header.
+    if service == "s3":
+        found = iam_actions._s3_action(method, path, query)
+        action = f"s3:{found}" if found else None
+    elif service == "lambda":
+        operation: str | None = iam_actions._match_rest_action(service, method, path, query)
+        action = f"lambda:{_LAMBDA_ACTIONS.get(operation, operation)}" if operation else None
+    elif rpc := _RPC.fullmatch(path):
+        action = f"{iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)}:{rpc[1]}"
+    else:
+        action = _extract_iam_action(service, method, path, headers, body, query)
+    if action is None:
+        return f"{iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)}:{_UNKNOWN}"
+    return _BATCH_ACTIONS.get(action, action)
 
 
 def extract_resource_arn(*request: Any) -> str:
@@ -318,6 +344,7 @@ async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send:
         body, receive = read
         if signature is not None:
             answer = authenticate(call, body, _secret_key, datetime.now(UTC))
+            answer = (None if is_api else refuse_two_readings(call, path, body)) or answer
     if isinstance(answer, Refusal):
         await _respond(send, _forbidden(answer, call, path, is_api=is_api))
         return
@@ -464,6 +491,8 @@ def snapshot_folder() -> Path:
 
 
 def _patch_ministack(secret: str) -> None:
+    # Lambda's operations by their paths, from the SDK's model; MiniStack's own list lacks some.
+    iam_actions._BOTOCORE_SERVICE_MAP["lambda"] = ["lambda"]
     iam_actions.extract_iam_action = extract_iam_action
     iam_actions.extract_resource_arn = extract_resource_arn
     iam_actions.dynamodb_service_context = dynamodb_service_context

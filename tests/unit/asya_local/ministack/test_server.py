@@ -39,13 +39,14 @@ def action(target):
     return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
 print(json.dumps([action(target) for target in json.load(sys.stdin)]))
 """
-CONCURRENCY = """
+REST = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
 server["_patch_ministack"]("secret")
 from ministack.core.iam_actions import extract_iam_action
-path = "/2019-09-30/functions/a/concurrency"
-print(json.dumps(extract_iam_action("lambda", json.load(sys.stdin), path, {}, b"", {})))
+def action(service, method, path, headers=None, query=None):
+    return extract_iam_action(service, method, path, headers or {}, b"", query or {})
+print(json.dumps([action(*case) for case in json.load(sys.stdin)]))
 """
 RESOURCES = """
 import json, runpy, sys
@@ -322,10 +323,29 @@ def test_who_reads_an_object_needs_the_key_of_its_bucket() -> None:
     assert answers == [allowed for *_, allowed in cases]
 
 
-@pytest.mark.parametrize(("method", "action"), [("GET", "Get"), ("PUT", "Put"), ("DELETE", "Delete")])
 @pytest.mark.slow
-def test_the_reserved_concurrency_of_a_function_has_an_action_for_each_method(method: str, action: str) -> None:
-    assert results_of(CONCURRENCY, method) == f"lambda:{action}FunctionConcurrency"
+def test_a_call_of_rest_needs_the_action_of_its_method_and_path() -> None:
+    """And one that nobody knows needs an action that no policy names."""
+    function = "/2015-03-31/functions/a"
+    cases = [
+        (("lambda", "POST", f"{function}/invocations"), "lambda:InvokeFunction"),
+        (("lambda", "POST", "/2014-11-13/functions/a/invoke-async"), "lambda:InvokeFunction"),
+        (("lambda", "POST", "/2021-11-15/functions/a/response-streaming-invocations"), "lambda:InvokeFunction"),
+        (("lambda", "PUT", "/2015-03-31/event-source-mappings/b"), "lambda:UpdateEventSourceMapping"),
+        (("lambda", "DELETE", "/2015-03-31/event-source-mappings/b"), "lambda:DeleteEventSourceMapping"),
+        (("lambda", "DELETE", "/2018-10-31/layers/a/versions/1"), "lambda:DeleteLayerVersion"),
+        (("lambda", "GET", "/2016-08-19/account-settings"), "lambda:GetAccountSettings"),
+        (("lambda", "GET", "/2019-09-30/functions/a/concurrency"), "lambda:GetFunctionConcurrency"),
+        (("lambda", "PUT", "/2017-10-31/functions/a/concurrency"), "lambda:PutFunctionConcurrency"),
+        (("lambda", "DELETE", "/2017-10-31/functions/a/concurrency"), "lambda:DeleteFunctionConcurrency"),
+        (("lambda", "GET", function, {"x-amz-target": "a.ListTags"}, {"Action": "ListTags"}), "lambda:GetFunction"),
+        (("lambda", "POST", "/2099-01-01/functions/a/what-comes"), "lambda:UnknownOperation"),
+        (("s3", "PUT", "/data/key", {"x-amz-target": "a.GetObject"}, {"Action": "GetObject"}), "s3:PutObject"),
+        (("monitoring", "POST", "/service/Granite/operation/GetMetricData"), "cloudwatch:GetMetricData"),
+        (("events", "POST", "/"), "events:UnknownOperation"),
+        (("none", "POST", "/"), "none:UnknownOperation"),
+    ]
+    assert results_of(REST, [call for call, _ in cases]) == [action for _, action in cases]
 
 
 @pytest.mark.slow
