@@ -120,7 +120,7 @@ _handle_special_data_plane_request = front._handle_special_data_plane_request
 _enforce_execute_api = front._enforce_execute_api
 
 
-def extract_iam_action(
+def extract_iam_action(  # noqa: PLR0917 - as MiniStack calls it
     service: str, method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]
 ) -> str:
     """Return the IAM action of a request as AWS names it.
