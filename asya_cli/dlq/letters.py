@@ -162,17 +162,17 @@ class DeadLetters:
         """
         with aws_errors(f"cannot read the dead letters of {actor}"):
             queue = self._queue(actor)
-            seen: list[ReceivedMessage] = []
+            seen: list[str] = []  # their handles: the bodies may be larger than the memory
             try:
                 yield self._selected(queue, actor, selection, seen)
             finally:
                 queue.release(seen)
 
     def _selected(
-        self, queue: DeadLetterQueue, actor: str, selection: Filter, seen: list[ReceivedMessage]
+        self, queue: DeadLetterQueue, actor: str, selection: Filter, seen: list[str]
     ) -> Iterator[QueuedLetter]:
         for batch in queue.scan(hide_seconds=HIDE_SECONDS):
-            seen += batch
+            seen += [message.receipt_handle for message in batch]
             for each in batch:
                 letter = QueuedLetter(each, dead_letters.read_letter(each.arrival, actor, each.problem))
                 if self._matches(letter, selection):
@@ -291,11 +291,11 @@ class ReportLetters:
     def _scan(self, name: str) -> Iterator[Iterator[list[ReceivedMessage]]]:
         """Iterate over the dead letters in batches. At the end those that are left become visible again."""
         queue = self._dead_letters(name)
-        seen: list[ReceivedMessage] = []
+        seen: list[str] = []
 
         def batches() -> Iterator[list[ReceivedMessage]]:
             for batch in queue.scan(hide_seconds=HIDE_SECONDS):
-                seen.extend(batch)
+                seen.extend(message.receipt_handle for message in batch)
                 yield batch
 
         with aws_errors(f"cannot read the dead letters of {name}"):

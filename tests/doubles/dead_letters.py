@@ -36,14 +36,15 @@ class FakeDlq:
     def scan(self, *, hide_seconds: int, may_continue: Callable[[], bool]) -> Iterator[list[ReceivedMessage]]:
         self.hidden_for = hide_seconds
         left = [
-            ReceivedMessage(arrival_of(body, message_id=message_id), "r") for message_id, body in self.bodies.items()
+            ReceivedMessage(arrival_of(body, message_id=message_id), f"handle of {message_id}")
+            for message_id, body in self.bodies.items()
         ]
         while left and may_continue():
             some, left = left[:2], left[2:]
             yield some
 
-    def release(self, seen: Iterable[ReceivedMessage]) -> None:
-        self.released_ids += [each.message_id for each in seen]
+    def release(self, receipt_handles: Iterable[str]) -> None:
+        self.released_ids += [each.removeprefix("handle of ") for each in receipt_handles]
 
 
 @dataclass

@@ -32,7 +32,7 @@ SNAPSHOT_PATH = "/_local/snapshot"
 """Of MiniStack's process: saves its state."""
 
 _HOST = re.compile(r"(127\.0\.0\.1|([a-z0-9-]+\.)*localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
-_QUEUE_URL = re.compile(r"https?://[A-Za-z0-9.:-]+/\d{12}/[A-Za-z0-9_.-]+", re.ASCII)
+_QUEUE_URL = re.compile(r"https?://[A-Za-z0-9.:-]+/\d+/[A-Za-z0-9_.-]+", re.ASCII)
 _CLOUDFORMATION_ANSWER = re.compile(r"/_ministack/cfn-(response|signal)/[A-Za-z0-9_-]{16,}")
 """Custom resources answer here. The rest of the path is random, and known to the function alone."""
 _API_PATH = "/_aws/execute-api/"
@@ -122,7 +122,7 @@ def body_limit(call: HttpCall, signature: Signature | None, *, is_api: bool) -> 
 
 
 def refuse_two_readings(call: HttpCall, path: str, body: bytes) -> Refusal | None:
-    """Refuse a call that names its operation, a parameter or its queue twice: IAM could judge one, and the service do the other.
+    """Refuse a call that names its action, a parameter or its queue twice: IAM could judge one, and the service do the other.
 
     Args:
         call: The request.
@@ -135,7 +135,7 @@ def refuse_two_readings(call: HttpCall, path: str, body: bytes) -> Refusal | Non
     is_query = "Action" in in_url or any(name == "Action" for name, _ in form)
     if bool(in_url) + bool(form) + bool(target) > 1 and (target or is_query):
         return Refusal(
-            "ValidationError", "Name the operation and its parameters once: in the URL, the form or the header."
+            "ValidationError", "Name the action and its parameters once: in the URL, the form or the header."
         )
     parameters = form or call.parameters
     if is_query and len({name for name, _ in parameters}) < len(parameters):

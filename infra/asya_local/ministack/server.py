@@ -15,7 +15,7 @@ Source accounts: roles may be assumed by AWS services for this account only (`aw
 service, and the wrapper adds the account that a service would name.
 
 Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it. MiniStack
-lacks operations of Lambda, allows what it does not recognize, and believes a parameter or header about calls of REST.
+lacks calls of Lambda, allows what it does not recognize, and believes a parameter or header about calls of REST.
 
 Log groups: AWS authorizes a search of a log group for `log-group:NAME:*`, and MiniStack for `log-group:NAME`.
 
@@ -104,9 +104,9 @@ _LAMBDA_ACTIONS = {
     "InvokeWithResponseStream": "InvokeFunction",
     "GetLayerVersionByArn": "GetLayerVersion",
 }
-"""The operations of Lambda that IAM knows by another name."""
-_UNKNOWN = "UnknownOperation"
-_RPC = re.compile(r"/service/\w+/operation/(\w+)", re.ASCII)
+"""The calls of Lambda whose action has another name."""
+_UNKNOWN = "Unknown"
+_RPC = re.compile(r"/service/\w+/\w+/(\w+)", re.ASCII)
 """The path of a call in the protocol `smithy-rpc-v2-cbor`, which CloudWatch takes."""
 _extract_iam_action = iam_actions.extract_iam_action
 _extract_resource_arn = iam_actions.extract_resource_arn
@@ -125,16 +125,16 @@ def extract_iam_action(  # noqa: PLR0917 - as MiniStack calls it
 ) -> str:
     """Return the IAM action of a request as AWS names it.
 
-    MiniStack takes an operation that it does not recognize as one that needs no permission. Here it is an action that no policy
-    names, so only those who may do everything may call it.
+    MiniStack takes a call that it does not recognize as one that needs no permission. Here it needs an action that no policy
+    names, so only those who may do everything may make it.
     """
-    # Services of REST name their operation by method and path. MiniStack would believe a parameter `Action` or a header.
+    # A call of REST is named by its method and path. MiniStack would believe a parameter `Action` or a header.
     if service == "s3":
         found = iam_actions._s3_action(method, path, query)
         action = f"s3:{found}" if found else None
     elif service == "lambda":
-        operation: str | None = iam_actions._match_rest_action(service, method, path, query)
-        action = f"lambda:{_LAMBDA_ACTIONS.get(operation, operation)}" if operation else None
+        call: str | None = iam_actions._match_rest_action(service, method, path, query)
+        action = f"lambda:{_LAMBDA_ACTIONS.get(call, call)}" if call else None
     elif rpc := _RPC.fullmatch(path):
         action = f"{iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)}:{rpc[1]}"
     else:
@@ -491,7 +491,7 @@ def snapshot_folder() -> Path:
 
 
 def _patch_ministack(secret: str) -> None:
-    # Lambda's operations by their paths, from the SDK's model; MiniStack's own list lacks some.
+    # The calls of Lambda by their paths, from the SDK's model; MiniStack's own list lacks some.
     iam_actions._BOTOCORE_SERVICE_MAP["lambda"] = ["lambda"]
     iam_actions.extract_iam_action = extract_iam_action
     iam_actions.extract_resource_arn = extract_resource_arn

@@ -177,8 +177,8 @@ class SetTooLargeError(ValueError):
             limit: the most bytes of all slices.
         """
         super().__init__(
-            f"the results of the set have more than {limit:,} bytes, a sixth of the memory of the function that merges them; "
-            "give it more (`memory`), or let slices return references to data"
+            f"the results of the set have more than {limit:,} bytes, a seventh of the memory beyond 96 MiB of the function "
+            "that merges them; give it more (`memory`), or let slices return references to data"
         )
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from botocore.exceptions import ClientError
 
-_READERS_SHARE = 4
-"""A payload is in memory as it was read, in its envelope, and encoded again."""
-_MERGES_SHARE = 6
-"""Slices are in memory as they were read, as a list, in the payload of the origin, in its envelope, and encoded again."""
+_OWN = 96 * 1024 * 1024
+"""What a function needs for itself: 60 to 80 MB were measured."""
+_READERS_SHARE = 5
+"""A payload is in memory as it was read, in its envelope, and encoded again, for a message and as an object: 4.2 times."""
+_MERGES_SHARE = 7
+"""Slices are in memory as they were read, as a list, in the origin, in its envelope, and encoded again: 5.9 times."""
 
 
 class Readable(Protocol):
@@ -36,19 +38,17 @@ def read_at_most(body: Readable, limit: int | None) -> bytes | None:
 
 def largest_payload() -> int | None:
     """The bytes of the largest payload that this function reads for others; None outside of Lambda."""
-    memory = _memory()
-    return memory // _READERS_SHARE if memory is not None else None
+    return _share(_READERS_SHARE)
 
 
 def largest_set() -> int | None:
     """The bytes of the largest set of slices that this function merges; None outside of Lambda."""
-    memory = _memory()
-    return memory // _MERGES_SHARE if memory is not None else None
+    return _share(_MERGES_SHARE)
 
 
-def _memory() -> int | None:
+def _share(parts: int) -> int | None:
     megabytes = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
-    return int(megabytes) * 1024 * 1024 if megabytes.isdecimal() else None
+    return (int(megabytes) * 1024 * 1024 - _OWN) // parts if megabytes.isdecimal() else None
 
 
 def is_missing(error: "ClientError") -> bool:

@@ -207,6 +207,10 @@ def test_a_call_that_names_everything_once_has_one_reading() -> None:
     assert refuse_two_readings(call("POST", **FORM), "/", sent) is None
     presigned = call("POST", query="X-Amz-Algorithm=a&X-Amz-Signature=b", **FORM)
     assert refuse_two_readings(presigned, "/", sent) is None
+    assert (
+        refuse_two_readings(sqs, "/", json.dumps({"QueueUrl": "http://127.0.0.1:58655/0/asya-tiny-echo"}).encode())
+        is None
+    )
     assert refuse_two_readings(call("GET", query=urlencode({"Action": "A", "QueueUrl": QUEUE})), "/", b"") is None
     assert (
         refuse_two_readings(call("PUT", "/data/key", "partNumber=1", **FORM), "/data/key", b"Action=a&Action=b") is None

@@ -339,11 +339,11 @@ def test_a_call_of_rest_needs_the_action_of_its_method_and_path() -> None:
         (("lambda", "PUT", "/2017-10-31/functions/a/concurrency"), "lambda:PutFunctionConcurrency"),
         (("lambda", "DELETE", "/2017-10-31/functions/a/concurrency"), "lambda:DeleteFunctionConcurrency"),
         (("lambda", "GET", function, {"x-amz-target": "a.ListTags"}, {"Action": "ListTags"}), "lambda:GetFunction"),
-        (("lambda", "POST", "/2099-01-01/functions/a/what-comes"), "lambda:UnknownOperation"),
+        (("lambda", "POST", "/2099-01-01/functions/a/what-comes"), "lambda:Unknown"),
         (("s3", "PUT", "/data/key", {"x-amz-target": "a.GetObject"}, {"Action": "GetObject"}), "s3:PutObject"),
         (("monitoring", "POST", "/service/Granite/operation/GetMetricData"), "cloudwatch:GetMetricData"),
-        (("events", "POST", "/"), "events:UnknownOperation"),
-        (("none", "POST", "/"), "none:UnknownOperation"),
+        (("events", "POST", "/"), "events:Unknown"),
+        (("none", "POST", "/"), "none:Unknown"),
     ]
     assert results_of(REST, [call for call, _ in cases]) == [action for _, action in cases]
 

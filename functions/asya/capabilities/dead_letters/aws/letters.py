@@ -99,19 +99,19 @@ class DeadLetterQueue:
             messages = [_received(message) for message in answer.get("Messages", [])]
             new = [message for message in messages if message.message_id not in ids]
             if not new:
-                self.release(messages)
+                self.release([message.receipt_handle for message in messages])
                 return
             ids.update(message.message_id for message in new)
             yield new
 
-    def release(self, messages: Iterable[ReceivedMessage]) -> None:
-        """Make messages visible again."""
-        for batch in _batches(messages):
+    def release(self, receipt_handles: Iterable[str]) -> None:
+        """Make messages visible again. A whole scan is released by its handles alone: its bodies may be larger than the memory."""
+        for batch in _batches(receipt_handles):
             self._sqs.change_message_visibility_batch(
                 QueueUrl=self._url,
                 Entries=[
-                    {"Id": str(number), "ReceiptHandle": message.receipt_handle, "VisibilityTimeout": 0}
-                    for number, message in enumerate(batch)
+                    {"Id": str(number), "ReceiptHandle": receipt_handle, "VisibilityTimeout": 0}
+                    for number, receipt_handle in enumerate(batch)
                 ],
             )
 
@@ -136,7 +136,7 @@ def _received(message: "MessageTypeDef") -> ReceivedMessage:
     return ReceivedMessage(arrival, message["ReceiptHandle"], attributes.get("MessageGroupId"), problem)
 
 
-def _batches(items: Iterable[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:
+def _batches(items: Iterable[str]) -> Iterator[Sequence[str]]:
     remaining = iter(items)
     while batch := list(islice(remaining, BATCH_ENTRIES)):
         yield batch

@@ -84,17 +84,17 @@ class DeadLetterWatch:
             self.services.telemetry.measure("DeadLetters", count.total, "Count", actor=actor)
         if not count.visible:
             return
-        messages: list[ReceivedMessage] = []
+        receipt_handles: list[str] = []
         try:
             for batch in queue.scan(hide_seconds=HIDE_SECONDS, may_continue=lambda: self._has_time(until)):
-                messages += batch
+                receipt_handles += [message.receipt_handle for message in batch]
                 self._report_batch(actor, batch)
                 yield len(batch)
         finally:
-            queue.release(messages)
+            queue.release(receipt_handles)
         if not self._has_time(until):
             self.services.telemetry.log.warning(
-                "scan ended before all dead letters were read", queue=actor, count=len(messages)
+                "scan ended before all dead letters were read", queue=actor, count=len(receipt_handles)
             )
 
     def _has_time(self, until: float) -> bool:

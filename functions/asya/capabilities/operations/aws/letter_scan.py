@@ -14,6 +14,8 @@ from asya.capabilities.dead_letters.letters import DeadLetter, read_letter
 HIDE_SECONDS = 60
 """Visibility timeout of a message during a scan; well over `SCAN_SECONDS`, so the end of a scan releases its own messages alone."""
 SCAN_SECONDS = 10.0
+SCAN_BYTES = 64 * 1024 * 1024
+"""Bytes of the bodies of a scan: they are in memory at once, and an actor may fill its own dead-letter queue."""
 _THREADS = 8
 
 
@@ -53,26 +55,32 @@ class LetterScan:
         """Read up to `limit` letters of these actors, queue after queue."""
         ends = self.monotonic() + SCAN_SECONDS
         letters: list[DeadLetter] = []
+        size = 0
         for actor in actors:
-            if len(letters) >= limit or self.monotonic() > ends:
+            if len(letters) >= limit or size > SCAN_BYTES or self.monotonic() > ends:
                 return Scanned(letters, True)
             room = limit - len(letters)
-            seen = self._seen(self.queue(actor), room, ends)
+            seen = self._seen(self.queue(actor), room, SCAN_BYTES - size, ends)
             letters += [read_letter(message.arrival, actor, message.problem) for message in seen[:room]]
-            if len(seen) > room or self.monotonic() > ends:
+            size += _size(seen)
+            if len(seen) > room or size > SCAN_BYTES or self.monotonic() > ends:
                 return Scanned(letters, True)
         return Scanned(letters, False)
 
-    def _seen(self, queue: DeadLetterQueue, room: int, ends: float) -> list[ReceivedMessage]:
-        """Receive messages until there are more than `room`, and make them visible again."""
+    def _seen(self, queue: DeadLetterQueue, room: int, bytes_left: int, ends: float) -> list[ReceivedMessage]:
+        """Receive messages until there are more than `room`, or more bytes than are left, and make them visible again."""
         seen: list[ReceivedMessage] = []
 
         def may_continue() -> bool:
-            return len(seen) <= room and self.monotonic() <= ends
+            return len(seen) <= room and _size(seen) <= bytes_left and self.monotonic() <= ends
 
         try:
             for batch in queue.scan(hide_seconds=HIDE_SECONDS, may_continue=may_continue):
                 seen += batch
         finally:
-            queue.release(seen)
+            queue.release([message.receipt_handle for message in seen])
         return seen
+
+
+def _size(messages: Sequence[ReceivedMessage]) -> int:
+    return sum(message.arrival.size for message in messages)

@@ -198,7 +198,7 @@ def test_a_function_that_reads_for_all_reads_no_payload_that_it_cannot_hold(monk
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")
     s3 = MemoryS3(bucket=Bucket(name="mesh-bucket", objects={"payloads/ab/object.json": b'{"big":1}'}))
     error = refused(s3, reference(size=700_000_000))
-    assert "700,000,000 bytes, and this function has memory for 134,217,728" in str(error)
+    assert "700,000,000 bytes, and this function has memory for 87,241,523" in str(error)
     assert make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference()})))
     crew = ClaimCheck(s3, "mesh-bucket", reader="ab")  # type: ignore[arg-type]
     with pytest.raises(ParseError, match="has memory for"):

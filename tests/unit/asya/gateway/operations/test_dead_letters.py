@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from asya.capabilities.dead_letters.aws import letters as dead_letter_queue
 from asya.capabilities.dead_letters.aws.letters import DeadLetterQueue
 from asya.capabilities.dead_letters.letters import watched_actors
+from asya.capabilities.operations.aws import letter_scan
 from asya.function.aws import clients
 from asya.function.hop import PROBLEM
 from asya.gateway.operations.wiring import build_operations
@@ -96,8 +97,20 @@ def test_a_read_hides_no_letter_from_a_redrive_and_sees_none_that_is_redriven(ca
     during = listed(calls)
     assert (during["items"], during["queues"]) == ([], [{"actor": "clean", "visible": 0, "hidden": 25}])
     queue.delete(redriven[0])
-    queue.release(redriven[1:])
+    queue.release([message.receipt_handle for message in redriven[1:]])
     assert {item["id"] for item in listed(calls)["items"]} == {letter.arrival.envelope().id for letter in redriven[1:]}
+
+
+def test_a_read_ends_before_its_bodies_fill_the_memory(calls: OperatorCalls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code of an actor may fill the dead-letter queue of its actor, and a function of the mesh has 512 MB."""
+    monkeypatch.setattr(letter_scan, "SCAN_BYTES", 50_000)
+    for number in range(60):
+        put("clean", message(id=f"order-{number}", payload="x" * 4_000))
+    put("x-dispatch", message(id="behind"))
+    body = listed(calls)
+    assert body["has_more"]
+    assert 12 < len(body["items"]) < 30
+    assert [queue["visible"] for queue in listed(calls)["queues"]] == [60, 1]
 
 
 def test_letters_are_released_also_after_an_error(calls: OperatorCalls, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_frames_that_code_of_another_actor_has_made_unreadable_count_as_none(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They would come back at each start of the work on everybody's replays, or end the process by their size."""
-    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1")
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "97")
     s3 = MemoryS3()
     storage = {} if form in FORMS else {"StorageClass": form}
     s3.put_object(Bucket="mesh-bucket", Key="buffered/infer/a%2Fb/2/1.json", Body=FORMS.get(form, b"[]"), **storage)

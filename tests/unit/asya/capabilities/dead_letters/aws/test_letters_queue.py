@@ -44,7 +44,7 @@ def test_what_was_put_back_is_seen_again_and_what_was_removed_is_not(sqs: "SQSCl
     queue = DeadLetterQueue(sqs, url)
     seen = [each for some in queue.scan(hide_seconds=30) for each in some]
     queue.delete(seen[0])
-    queue.release(seen)
+    queue.release([message.receipt_handle for message in seen])
     again = bodies(queue)
     assert len(again) == 11
     assert seen[0].arrival.body.decode() not in again
