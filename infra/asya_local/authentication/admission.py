@@ -7,13 +7,12 @@ this machine as its host, comes from no web page, and is signed with a key of th
 from __future__ import annotations
 
 import hmac
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from asya_local.authentication.signatures import (
     HttpCall,
@@ -32,7 +31,6 @@ SNAPSHOT_PATH = "/_local/snapshot"
 """Of MiniStack's process: saves its state."""
 
 _HOST = re.compile(r"(127\.0\.0\.1|([a-z0-9-]+\.)*localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
-_QUEUE_URL = re.compile(r"https?://[A-Za-z0-9.:-]+/\d+/[A-Za-z0-9_.-]+", re.ASCII)
 _CLOUDFORMATION_ANSWER = re.compile(r"/_ministack/cfn-(response|signal)/[A-Za-z0-9_-]{16,}")
 """Custom resources answer here. The rest of the path is random, and known to the function alone."""
 _API_PATH = "/_aws/execute-api/"
@@ -119,50 +117,6 @@ def body_limit(call: HttpCall, signature: Signature | None, *, is_api: bool) -> 
     if signature is None or is_api:
         return LARGEST_API_BODY
     return LARGEST_BODY if named_payload(signature, call) is None else None
-
-
-def refuse_two_readings(call: HttpCall, path: str, body: bytes) -> Refusal | None:
-    """Refuse a call that names its action, a parameter or its queue twice: IAM could judge one, and the service do the other.
-
-    Args:
-        call: The request.
-        path: Its decoded path.
-        body: Its body.
-    """
-    target = call.headers.get("x-amz-target", "")
-    in_url = [name for name, _ in call.parameters if not name.lower().startswith("x-amz-")]
-    form = _form(call, body)
-    is_query = "Action" in in_url or any(name == "Action" for name, _ in form)
-    if bool(in_url) + bool(form) + bool(target) > 1 and (target or is_query):
-        return Refusal(
-            "ValidationError", "Name the action and its parameters once: in the URL, the form or the header."
-        )
-    parameters = form or call.parameters
-    if is_query and len({name for name, _ in parameters}) < len(parameters):
-        return Refusal("ValidationError", "Name each parameter once.")
-    queue = _queue_url(dict(parameters) if is_query else _json_object(body) if target.startswith("AmazonSQS.") else {})
-    if queue is None or (_QUEUE_URL.fullmatch(queue) and path in ("/", urlsplit(queue).path)):
-        return None
-    return Refusal("InvalidAddress", f"{queue!r} is not the URL of a queue: http://HOST/ACCOUNT/NAME, without more.")
-
-
-def _form(call: HttpCall, body: bytes) -> list[tuple[str, str]]:
-    if call.method != "POST" or "x-www-form-urlencoded" not in call.headers.get("content-type", "").lower():
-        return []
-    return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-
-
-def _json_object(body: bytes) -> dict[str, object]:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {}  # the service refuses it
-    return value if isinstance(value, dict) else {}
-
-
-def _queue_url(parameters: Mapping[str, object]) -> str | None:
-    value = parameters.get("QueueUrl")
-    return None if value is None else str(value)
 
 
 def refuse_foreign(call: HttpCall, *, is_api: bool = False) -> Refusal | None:

@@ -90,8 +90,8 @@ from asya_local.authentication.admission import (  # noqa: E402
     admit,
     authenticate,
     body_limit,
-    refuse_two_readings,
 )
+from asya_local.authentication.readings import has_one_reading  # noqa: E402
 from asya_local.authentication.signatures import HttpCall, Signature  # noqa: E402
 
 _UNKNOWN_KEY = Refusal("UnrecognizedClientException", "The security token included in the request is invalid.")
@@ -105,7 +105,7 @@ _LAMBDA_ACTIONS = {
     "GetLayerVersionByArn": "GetLayerVersion",
 }
 """The calls of Lambda whose action has another name."""
-_UNKNOWN = "Unknown"
+_UNKNOWN, _AMBIGUOUS = "UnknownCall", "AmbiguousCall"
 _RPC = re.compile(r"/service/\w+/\w+/(\w+)", re.ASCII)
 """The path of a call in the protocol `smithy-rpc-v2-cbor`, which CloudWatch takes."""
 _extract_iam_action = iam_actions.extract_iam_action
@@ -126,8 +126,11 @@ def extract_iam_action(  # noqa: PLR0917 - as MiniStack calls it
     """Return the IAM action of a request as AWS names it.
 
     MiniStack takes a call that it does not recognize as one that needs no permission. Here it needs an action that no policy
-    names, so only those who may do everything may make it.
+    names, so only those who may do everything may make it. So does a call that its service could read differently.
     """
+    namespace = iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)
+    if not has_one_reading(service, path, headers, body, query):
+        return f"{namespace}:{_AMBIGUOUS}"
     # A call of REST is named by its method and path. MiniStack would believe a parameter `Action` or a header.
     if service == "s3":
         found = iam_actions._s3_action(method, path, query)
@@ -136,11 +139,11 @@ def extract_iam_action(  # noqa: PLR0917 - as MiniStack calls it
         call: str | None = iam_actions._match_rest_action(service, method, path, query)
         action = f"lambda:{_LAMBDA_ACTIONS.get(call, call)}" if call else None
     elif rpc := _RPC.fullmatch(path):
-        action = f"{iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)}:{rpc[1]}"
+        action = f"{namespace}:{rpc[1]}"
     else:
         action = _extract_iam_action(service, method, path, headers, body, query)
     if action is None:
-        return f"{iam_actions.SERVICE_TO_IAM_NAMESPACE.get(service, service)}:{_UNKNOWN}"
+        return f"{namespace}:{_UNKNOWN}"
     return _BATCH_ACTIONS.get(action, action)
 
 
@@ -344,7 +347,6 @@ async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send:
         body, receive = read
         if signature is not None:
             answer = authenticate(call, body, _secret_key, datetime.now(UTC))
-            answer = (None if is_api else refuse_two_readings(call, path, body)) or answer
     if isinstance(answer, Refusal):
         await _respond(send, _forbidden(answer, call, path, is_api=is_api))
         return

@@ -48,7 +48,7 @@ def largest_set() -> int | None:
 
 def _share(parts: int) -> int | None:
     megabytes = os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
-    return (int(megabytes) * 1024 * 1024 - _OWN) // parts if megabytes.isdecimal() else None
+    return max(0, int(megabytes) * 1024 * 1024 - _OWN) // parts if megabytes.isdecimal() else None
 
 
 def is_missing(error: "ClientError") -> bool:

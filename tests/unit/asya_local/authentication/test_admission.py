@@ -1,9 +1,8 @@
 """Decides which requests enter a local cloud."""
 
-import json
 import posixpath
 from datetime import UTC, datetime, timedelta
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -20,7 +19,6 @@ from asya_local.authentication.admission import (
     opens_page,
     page_token,
     refuse_foreign,
-    refuse_two_readings,
 )
 from asya_local.authentication.signatures import HttpCall, Signature, read_signature
 from tests.unit.asya_local.authentication.test_signatures import KEY, SECRET, sign
@@ -188,67 +186,3 @@ def test_a_token_opens_one_page() -> None:
     assert not opens_page(call(path="/_local/runs/1", query=query), OWN)
     assert not opens_page(call(path=page, query=query), "4" * 64)
     assert not opens_page(call(path=page), OWN)
-
-
-QUEUE = f"http://{HOST}/000000000000/asya-shop-own"
-OTHER = f"http://{HOST}/000000000000/asya-shop-payout"
-FORM = {"content_type": "application/x-www-form-urlencoded; charset=utf-8"}
-
-
-def form(*parameters: tuple[str, str]) -> bytes:
-    return urlencode(parameters).encode()
-
-
-def test_a_call_that_names_everything_once_has_one_reading() -> None:
-    sqs = call("POST", x_amz_target="AmazonSQS.SendMessage")
-    assert refuse_two_readings(sqs, "/", json.dumps({"QueueUrl": QUEUE, "MessageBody": OTHER}).encode()) is None
-    assert refuse_two_readings(sqs, "/000000000000/asya-shop-own", json.dumps({"QueueUrl": QUEUE}).encode()) is None
-    sent = form(("Action", "SendMessage"), ("QueueUrl", QUEUE), ("MessageBody", "a"))
-    assert refuse_two_readings(call("POST", **FORM), "/", sent) is None
-    presigned = call("POST", query="X-Amz-Algorithm=a&X-Amz-Signature=b", **FORM)
-    assert refuse_two_readings(presigned, "/", sent) is None
-    assert (
-        refuse_two_readings(sqs, "/", json.dumps({"QueueUrl": "http://127.0.0.1:58655/0/asya-tiny-echo"}).encode())
-        is None
-    )
-    assert refuse_two_readings(call("GET", query=urlencode({"Action": "A", "QueueUrl": QUEUE})), "/", b"") is None
-    assert (
-        refuse_two_readings(call("PUT", "/data/key", "partNumber=1", **FORM), "/data/key", b"Action=a&Action=b") is None
-    )
-    assert refuse_two_readings(call("POST", x_amz_target="DynamoDB_20120810.Query"), "/", b"{}") is None
-
-
-@pytest.mark.parametrize(
-    "more", ["?", "?/000000000000/asya-shop-own", "#/asya-shop-own", "/", "/asya-shop-own", "%2f", "\n", " "]
-)
-def test_the_url_of_a_queue_has_nothing_behind_its_name(more: str) -> None:
-    body = {"QueueUrl": OTHER + more}
-    by_header = refuse_two_readings(call("POST", x_amz_target="AmazonSQS.SendMessage"), "/", json.dumps(body).encode())
-    by_form = refuse_two_readings(call("POST", **FORM), "/", form(("Action", "SendMessage"), *body.items()))
-    assert isinstance(by_header, Refusal)
-    assert isinstance(by_form, Refusal)
-
-
-@pytest.mark.parametrize(
-    ("query", "headers", "body"),
-    [
-        ({"Action": "SendMessage", "QueueUrl": QUEUE}, FORM, form(("Action", "SendMessage"), ("QueueUrl", OTHER))),
-        ({"Action": "SendMessage", "QueueUrl": QUEUE}, FORM, form(("QueueUrl", OTHER))),
-        ({"QueueUrl": QUEUE}, FORM, form(("Action", "SendMessage"), ("QueueUrl", OTHER))),
-        ({"Action": "GetItem"}, {"x_amz_target": "DynamoDB_20120810.PutItem"}, b"{}"),
-        ({"QueueUrl": QUEUE}, {"x_amz_target": "AmazonSQS.SendMessage"}, json.dumps({"QueueUrl": OTHER}).encode()),
-        ({}, FORM | {"x_amz_target": "AmazonSQS.SendMessage"}, form(("Action", "SendMessage"), ("QueueUrl", OTHER))),
-        ({}, FORM, form(("Action", "SendMessage"), ("QueueUrl", QUEUE), ("QueueUrl", OTHER))),
-        ({}, FORM, form(("Action", "GetQueueUrl"), ("Action", "SendMessage"))),
-    ],
-)
-def test_what_iam_and_the_service_could_read_differently_is_refused(
-    query: dict[str, str], headers: dict[str, str], body: bytes
-) -> None:
-    assert isinstance(refuse_two_readings(call("POST", query=urlencode(query), **headers), "/", body), Refusal)
-
-
-def test_a_queue_of_the_body_is_not_another_one_of_the_path() -> None:
-    sqs = call("POST", x_amz_target="AmazonSQS.SendMessage")
-    path = "/000000000000/asya-shop-payout"
-    assert isinstance(refuse_two_readings(sqs, path, json.dumps({"QueueUrl": QUEUE}).encode()), Refusal)

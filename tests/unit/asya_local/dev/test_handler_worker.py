@@ -21,7 +21,7 @@ def path() -> Iterator[Path]:
 def test_the_path_appears_when_connections_are_taken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Watched(socket.socket):
         def listen(self, *arguments: int) -> None:
-            assert not path.exists(), "whoever waits for the path would be refused"
+            assert not path.exists(), "a client that sees the path now is refused"
             super().listen(*arguments)
 
     monkeypatch.setattr(socket, "socket", Watched)

@@ -48,6 +48,52 @@ def action(service, method, path, headers=None, query=None):
     return extract_iam_action(service, method, path, headers or {}, b"", query or {})
 print(json.dumps([action(*case) for case in json.load(sys.stdin)]))
 """
+READINGS = """
+import asyncio, itertools, json, runpy, sys
+from urllib.parse import parse_qs, urlencode
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+if not json.load(sys.stdin):
+    server["extract_iam_action"].__globals__["has_one_reading"] = lambda *_: True
+from ministack import app as front
+from ministack.core import iam_actions
+from ministack.core.router import detect_service
+from ministack.services import sqs
+OWN, OTHER = (f"http://127.0.0.1:4566/000000000000/{name}" for name in ("own", "other"))
+QUEUES = [OWN, OTHER, f"{OTHER}?/000000000000/own", f"{OTHER}#{OWN}", f"{OTHER}/../own", f"{OWN}/../other"]
+SEND = [("Action", "SendMessage"), ("MessageBody", "a")]
+FORMS = [[], SEND, *([*SEND, ("QueueUrl", each)] for each in QUEUES), [("QueueUrl", OTHER)], [("QueueUrl", OWN)],
+         [("Action", "GetQueueUrl"), ("QueueName", "own")], [*SEND, ("QueueUrl", OWN), ("QueueUrl", OTHER)]]
+JSON = [json.dumps({"QueueUrl": each, "MessageBody": "a"}) for each in QUEUES]
+BOTH = [json.dumps({"QueueUrl": OWN, "MessageBody": f"&{urlencode([*SEND, ('QueueUrl', OTHER)])}&"})]
+BODIES = [*map(urlencode, FORMS), *JSON, *BOTH]
+PATHS = ["/", "/000000000000/other", "/000000000000/own/000000000000/other"]
+TARGETS = ["", "AmazonSQS.SendMessage"]
+TYPES = ["text/plain", "application/x-www-form-urlencoded", "Application/X-WWW-form-urlencoded"]
+loop = asyncio.new_event_loop()
+def call(headers, body, path="/", query={}):
+    return loop.run_until_complete(sqs.handle_request("POST", path, headers, body, query))
+def judged_and_sent(path, target, kind, url, body):
+    sqs.reset()
+    for name in ("own", "other"):
+        call({"x-amz-target": "AmazonSQS.CreateQueue"}, json.dumps({"QueueName": name}).encode())
+    headers = {"host": "127.0.0.1:4566", "authorization": "AWS4-HMAC-SHA256 Credential=a/b/us-east-1/sqs/aws4_request"}
+    headers |= {"content-type": kind, "x-amz-target": target} if target else {"content-type": kind}
+    query, body = parse_qs(urlencode(url), keep_blank_values=True), body.encode()
+    given = front._routing_params("POST", path, headers, body, query)
+    service = detect_service("POST", path, headers, given)
+    request = (service, "POST", path, headers, body, given)
+    action, arn = iam_actions.extract_iam_action(*request), iam_actions.extract_resource_arn(*request, "us-east-1", "000000000000")
+    if service == "sqs":
+        call(headers, body, path, query)
+    sent = [name for name in ("own", "other") if sqs._queues[sqs._queue_url(name)]["messages"]]
+    return [action, arn.rpartition(":")[2], sent]
+cases = itertools.product(PATHS, TARGETS, TYPES, FORMS, BODIES)
+judgements = [judged_and_sent(*case) for case in cases]
+right = [["sqs:SendMessage", name, [name]] for name in ("own", "other")]
+wrong = [each for each in judgements if each[2] and each not in right and not each[0].endswith("Call")]
+print(json.dumps([len(wrong), sum(each in right for each in judgements)]))
+"""
 RESOURCES = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
@@ -338,14 +384,25 @@ def test_a_call_of_rest_needs_the_action_of_its_method_and_path() -> None:
         (("lambda", "GET", "/2019-09-30/functions/a/concurrency"), "lambda:GetFunctionConcurrency"),
         (("lambda", "PUT", "/2017-10-31/functions/a/concurrency"), "lambda:PutFunctionConcurrency"),
         (("lambda", "DELETE", "/2017-10-31/functions/a/concurrency"), "lambda:DeleteFunctionConcurrency"),
-        (("lambda", "GET", function, {"x-amz-target": "a.ListTags"}, {"Action": "ListTags"}), "lambda:GetFunction"),
-        (("lambda", "POST", "/2099-01-01/functions/a/what-comes"), "lambda:Unknown"),
-        (("s3", "PUT", "/data/key", {"x-amz-target": "a.GetObject"}, {"Action": "GetObject"}), "s3:PutObject"),
+        (("lambda", "GET", function, {}, {"Action": ["ListTags"]}), "lambda:GetFunction"),
+        (("lambda", "GET", function, {"x-amz-target": "a.ListTags"}, {}), "lambda:AmbiguousCall"),
+        (("lambda", "POST", "/2099-01-01/functions/a/what-comes"), "lambda:UnknownCall"),
+        (("s3", "PUT", "/data/key", {}, {"Action": ["GetObject"]}), "s3:PutObject"),
+        (("s3", "PUT", "/data/key", {"x-amz-target": "a.GetObject"}, {}), "s3:AmbiguousCall"),
         (("monitoring", "POST", "/service/Granite/operation/GetMetricData"), "cloudwatch:GetMetricData"),
-        (("events", "POST", "/"), "events:Unknown"),
-        (("none", "POST", "/"), "none:Unknown"),
+        (("events", "POST", "/"), "events:UnknownCall"),
+        (("none", "POST", "/"), "none:UnknownCall"),
     ]
     assert results_of(REST, [call for call, _ in cases]) == [action for _, action in cases]
+
+
+@pytest.mark.slow
+def test_a_message_reaches_the_queue_that_iam_has_judged() -> None:
+    """However the call names its queue: in the URL, the form, JSON, the path, or several of them."""
+    wrong, right = results_of(READINGS, True)
+    assert (wrong, right > 0) == (0, True)
+    unguarded, _ = results_of(READINGS, False)
+    assert unguarded > 0  # MiniStack alone judges one queue and serves another
 
 
 @pytest.mark.slow

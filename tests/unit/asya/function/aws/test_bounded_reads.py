@@ -17,7 +17,13 @@ def test_a_body_above_the_limit_is_none(size: int, expected: int | None) -> None
 
 @pytest.mark.parametrize(
     ("memory", "expected"),
-    [("512", (87_241_523, 62_315_373)), ("128", (6_710_886, 4_793_490)), ("", (None, None)), ("?", (None, None))],
+    [
+        ("512", (87_241_523, 62_315_373)),
+        ("128", (6_710_886, 4_793_490)),
+        ("64", (0, 0)),
+        ("", (None, None)),
+        ("?", (None, None)),
+    ],
 )
 def test_the_largest_payload_is_a_share_of_the_memory(
     memory: str, expected: tuple[int | None, int | None], monkeypatch: pytest.MonkeyPatch

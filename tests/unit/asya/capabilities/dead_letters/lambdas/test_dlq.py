@@ -1,10 +1,11 @@
 """protocol §5.13, §11: the DLQ function reports each dead letter once and removes none."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from asya.capabilities.dead_letters.aws.letters import KEEP_SECONDS, ReportMarks
+from asya.capabilities.dead_letters.aws.letters import KEEP_SECONDS, ReceivedMessage, ReportMarks
 from asya.capabilities.dead_letters.lambdas import dlq
 from asya.function.hop import Arrival
 from asya.protocol import ids
@@ -13,9 +14,9 @@ from asya.protocol.events import TaskEvent
 from asya.senders.lambdas.admission import Admission
 from asya.sidecar.lambdas.services import Services
 from asya.testing.services.queues import Refusal
-from tests.doubles.dead_letters import DlqWorld
+from tests.doubles.dead_letters import DlqWorld, FakeDlq
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.envelopes import message, status
+from tests.doubles.envelopes import arrival_of, message, status
 from tests.doubles.tasks import event
 
 SLICE = {
@@ -181,6 +182,31 @@ def test_no_queue_with_many_letters_delays_those_of_another(dlq_world: DlqWorld)
     dlq_world.scan("infer", "post")
     ids_reported = [envelope_id for envelope_id, _ in dlq_world.reported]
     assert (ids_reported.index("of-another"), len(ids_reported)) == (2, 21)
+
+
+def test_a_scan_keeps_no_letter_that_it_has_reported(dlq_world: DlqWorld) -> None:
+    """Code of an actor may fill the dead-letter queue of its actor: 500 letters of 1 MB are more than the memory of the clock."""
+    alive, most = 0, 0
+
+    class Body(bytes):
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    class Queue(FakeDlq):
+        def scan(self, *, hide_seconds: int, may_continue: Callable[[], bool]) -> Iterator[list[ReceivedMessage]]:
+            nonlocal alive, most
+            for message_id, body in self.bodies.items():
+                alive += 1
+                yield [ReceivedMessage(arrival_of(Body(body), message_id=message_id), message_id)]
+                most = max(most, alive)
+
+    dlq_world.queues["infer"] = queue = Queue()
+    for number in range(20):
+        dlq_world.put("infer", f"m-{number}", message(id=f"env-{number}"))
+    dlq_world.scan()
+    assert queue.released_ids == list(queue.bodies)
+    assert 0 < most <= 2
 
 
 def test_an_error_in_the_middle_releases_all_messages(dlq_world: DlqWorld) -> None:
