@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake
 from tests.simulation.planted_table import HEAVY
 from tests.simulation.schedule import find_seed, run, violations_without
 
 SCHEDULES = 100
 SEEDS_PER_CHUNK = 10
+LINGERING: Features = frozenset({"lingers", "cancels", "deadlines"})
 
 
 @pytest.mark.parametrize("first", range(0, SCHEDULES, SEEDS_PER_CHUNK))
 def test_no_heavy_schedule_violates_an_invariant(first: int) -> None:
     for seed in range(first, first + SEEDS_PER_CHUNK):
         outcome = run(seed, is_heavy=True)
+        assert not outcome.violations, str(outcome)
+
+
+@pytest.mark.rule("10.resident.place")
+def test_no_schedule_of_resident_runs_violates_an_invariant() -> None:
+    """Among these, x-completion closes a resident run before it cancels the run's job run."""
+    for seed in range(8):
+        outcome = run(seed, is_heavy=True, features=LINGERING)
         assert not outcome.violations, str(outcome)
 
 
