@@ -4,6 +4,7 @@
 
     with data.open(payload["flights"]) as body: ...
     data.write("reports/42.html", html.encode(), "text/html; charset=utf-8")
+    for file in data.list("raw/", suffix=".csv"): ...
 
 A reference is any key that S3 allows, such as `Screenshot [1] 50%.png`, and names one file: no character of it is a pattern.
 References are relative to the *data URI* in the environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, and
@@ -12,34 +13,50 @@ References are relative to the *data URI* in the environment variable `ASYA_DATA
 
 import builtins
 import hashlib
+import heapq
 import io
+import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 from urllib.parse import urlsplit
 
 from asya.protocol.data_references import (
     KEY_LIMIT,
+    DataFile,
     check_new_reference,
     check_path,
+    check_prefix,
     check_reference,
     hint,
     is_below_bucket,
+    is_folder_marker,
+    pattern_of_prefix,
 )
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ListObjectsV2RequestPaginateTypeDef
+
+__all__ = ["VARIABLE", "DataFile", "list", "open", "read", "size", "uri", "write"]
 
 VARIABLE = "ASYA_DATA_URI"
 _LONGEST_NAME = 255
 """Bytes of a name in a folder of a machine."""
 _ODD_KEYS = ".asya-keys"
 """The folder of files whose references no path can express."""
+_ODD_NAME = ".reference"
+"""The end of the name of a file with such a reference."""
+_DRAFT = ".draft-"
+_DRAFT_NAME = re.compile(rf"{re.escape(_DRAFT)}[a-z0-9_]{{8}}")
 
 
 class _NoFileError(FileNotFoundError, ValueError):
@@ -55,6 +72,28 @@ def uri(reference: str) -> str:
         ValueError: the reference is malformed, or libraries would open other data, as for `a/../b`; use `open`.
     """
     return _store().uri(check_path(reference))
+
+
+def list(prefix: str, *, suffix: str = "", after: str = "") -> Iterator[DataFile]:  # noqa: A001  (as `open`)
+    """List the files whose references begin with a prefix, in the order of the bytes of their references.
+
+    The list is read in pages of 1,000 while it is used, so its memory does not grow with the number of files. A file that is there
+    all the time is listed once. One that is written or deleted meanwhile may be listed or not, so `open` may not find it.
+    Empty objects that consoles and Hadoop write for folders (`raw/`, `raw_$folder$`) are left out.
+
+    Args:
+        prefix: the beginning of the references, such as `raw/` or `raw/2026-`; no pattern. An empty one lists all data.
+        suffix: the end of the references, such as `.csv`. Other files are read from the list and left out.
+        after: a reference, which need not exist, to list only what comes after it: goes on where a list was left.
+
+    Raises:
+        ValueError: the prefix is a URI, or no reference begins with it.
+        PermissionError: the actor's `access` does not cover the prefix. The first step of the iteration raises it.
+    """
+    found = _store().files(check_prefix(prefix), check_reference(after) if after else "")
+    return (
+        each for each in found if each.reference.endswith(suffix) and not is_folder_marker(each.reference, each.size)
+    )
 
 
 def size(reference: str) -> int:
@@ -102,6 +141,7 @@ def write(reference: str, body: bytes, content_type: str = "application/octet-st
 
 class _Store(Protocol):
     def uri(self, reference: str) -> str: ...
+    def files(self, prefix: str, after: str) -> Iterator[DataFile]: ...
     def size(self, reference: str) -> int: ...
     def open(self, reference: str) -> BinaryIO: ...
     def write(self, reference: str, body: bytes, content_type: str) -> None: ...
@@ -116,6 +156,18 @@ class _Bucket:
 
     def uri(self, reference: str) -> str:
         return f"s3://{self.name}/{self.prefix}{reference}"
+
+    def files(self, prefix: str, after: str) -> Iterator[DataFile]:
+        request: ListObjectsV2RequestPaginateTypeDef = {"Bucket": self.name, "Prefix": self.prefix + prefix}
+        if after:
+            request["StartAfter"] = self.prefix + after
+        pages = _s3().get_paginator("list_objects_v2").paginate(**request)
+        with self._readable_listing(prefix):
+            for page in pages:
+                for item in page.get("Contents", ()):
+                    reference = item["Key"].removeprefix(self.prefix)
+                    if reference:  # empty for a marker of the whole data
+                        yield DataFile(reference, item["Size"], item["LastModified"].astimezone(UTC))
 
     def size(self, reference: str) -> int:
         with self._readable_errors(reference, "read"):
@@ -137,6 +189,21 @@ class _Bucket:
         if not is_below_bucket(key):
             raise ValueError(f"{reference[:200]!r} is not a reference: its '..' lead above the bucket")
         return key
+
+    @contextmanager
+    def _readable_listing(self, prefix: str) -> Iterator[None]:
+        from botocore.exceptions import ClientError
+
+        try:
+            yield
+        except ClientError as error:
+            if error.response["Error"]["Code"] in {"403", "AccessDenied"}:
+                pattern = json.dumps(pattern_of_prefix(prefix), ensure_ascii=False)
+                raise PermissionError(
+                    f"may not list {prefix!r} ({self.uri(prefix)}): the actor's `access` in the mesh file does not cover that "
+                    f"prefix; list a narrower one, or add access: [{{bucket: data, read: {pattern}}}] to the actor"
+                ) from error
+            raise
 
     @contextmanager
     def _readable_errors(self, reference: str, action: str) -> Iterator[None]:
@@ -165,6 +232,14 @@ class _Folder:
     def uri(self, reference: str) -> str:
         return f"file://{self.root}/{reference}"  # Hadoop expects it unescaped
 
+    def files(self, prefix: str, after: str) -> Iterator[DataFile]:
+        by_path, odd = _files_below(str(self.root), "", prefix), self._odd_files(prefix)
+        last = after
+        for found in heapq.merge(by_path, odd, key=attrgetter("reference")):
+            if found.reference > last:  # texts compare as their bytes in UTF-8
+                last = found.reference
+                yield found
+
     def size(self, reference: str) -> int:
         return self._existing(reference).stat().st_size
 
@@ -173,10 +248,28 @@ class _Folder:
 
     def write(self, reference: str, body: bytes, content_type: str) -> None:  # noqa: ARG002  (a folder stores no types)
         path = self._path(reference)
+        if path == self._odd_path(reference):
+            self._write_odd(reference, body)
+            return
         try:
             _write(path, body)
         except (FileExistsError, IsADirectoryError, NotADirectoryError):  # S3 may have both `a` and `a/b`
-            _write(self._odd_path(reference), body)
+            self._write_odd(reference, body)
+
+    def _write_odd(self, reference: str, body: bytes) -> None:
+        path = self._odd_path(reference)
+        _write(path.with_suffix(_ODD_NAME), reference.encode())
+        _write(path, body)
+
+    def _odd_files(self, prefix: str) -> Iterator[DataFile]:
+        """Those whose references no path can express, in order."""
+        found = []
+        for path in (self.root / _ODD_KEYS).glob(f"*{_ODD_NAME}"):
+            with suppress(FileNotFoundError):
+                reference = path.read_bytes().decode()
+                if reference.startswith(prefix):
+                    found.append(_file(reference, path.with_suffix("").stat()))
+        return iter(sorted(found, key=attrgetter("reference")))
 
     def _existing(self, reference: str) -> Path:
         for path in (self._path(reference), self._odd_path(reference)):
@@ -196,9 +289,34 @@ class _Folder:
         return self.root / _ODD_KEYS / hashlib.sha256(reference.encode()).hexdigest()
 
 
+def _files_below(folder: str, start: str, prefix: str) -> Iterator[DataFile]:
+    """The files below a folder whose references begin with a prefix, in the order of S3; `start` is its own reference."""
+    try:
+        entries = [*os.scandir(folder)]
+    except FileNotFoundError:
+        return  # removed meanwhile
+    named = {f"{entry.name}/" if entry.is_dir() else entry.name: entry for entry in entries}
+    for name in sorted(named):
+        reference, entry = start + name, named[name]
+        if name.endswith("/"):
+            if reference != f"{_ODD_KEYS}/" and (reference.startswith(prefix) or prefix.startswith(reference)):
+                yield from _files_below(entry.path, reference, prefix)
+        elif reference.startswith(prefix) and not _DRAFT_NAME.fullmatch(name) and _is_utf8(name):
+            with suppress(FileNotFoundError):
+                yield _file(reference, os.stat(entry.path))
+
+
+def _file(reference: str, found: os.stat_result) -> DataFile:
+    return DataFile(reference, found.st_size, datetime.fromtimestamp(int(found.st_mtime), UTC))
+
+
+def _is_utf8(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _write(path: Path, body: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=_DRAFT)
     try:
         with builtins.open(descriptor, "wb") as file:
             file.write(body)

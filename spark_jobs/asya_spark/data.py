@@ -6,8 +6,12 @@ a path as a pattern, so `uri` escapes what it would expand: it names one file or
 
 import os
 import re
+from collections.abc import Iterator
 
-from asya.protocol.data_references import check_path
+from asya import data
+from asya.protocol.data_references import DataFile, check_path
+
+__all__ = ["VARIABLE", "DataFile", "list", "object_uri", "pattern", "uri"]
 
 VARIABLE = "ASYA_DATA_URI"
 # Hadoop reads these as parts of a pattern. Readers of RDDs split a path at commas; at an escaped one they fail.
@@ -40,6 +44,18 @@ def pattern(reference: str) -> str:
         RuntimeError: the variable is not set, outside a mesh.
     """
     return f"{_base()}/{check_path(reference)}"
+
+
+def list(prefix: str, *, suffix: str = "", after: str = "") -> Iterator[DataFile]:  # noqa: A001  (as in `asya.data`)
+    """List the files whose references begin with a prefix; everything is as in `asya.data.list`.
+
+    Raises:
+        ValueError: the prefix is a URI, or no reference begins with it.
+        PermissionError: the actor's `access` does not cover the prefix. The first step of the iteration raises it.
+        RuntimeError: the variable is not set, outside a mesh.
+        ModuleNotFoundError: the run has no boto3, which lists; name it in the `requirements.txt` of the jobs.
+    """
+    return data.list(prefix, suffix=suffix, after=after)
 
 
 def object_uri(uri: str) -> str:

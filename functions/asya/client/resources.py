@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,6 +15,7 @@ from asya.function.claim_check import EnvelopeTooLargeError
 from asya.function.hop import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
+from asya.protocol.data_references import DataFile
 from asya.protocol.keys import INBOX_PREFIX
 
 if TYPE_CHECKING:
@@ -72,21 +72,6 @@ def _claim_check(connection: Connection, queue_url: str) -> ClaimCheck:
 
 
 _NOT_FOUND_CODES = frozenset({"404", "NoSuchKey", "NotFound"})
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A file in the data of a mesh.
-
-    Attributes:
-        reference: Its name in payloads.
-        size: Its bytes.
-        changed_at: When it was written.
-    """
-
-    reference: str
-    size: int
-    changed_at: datetime
 
 
 def open_object(connection: Connection, bucket: str, key: str) -> BinaryIO | None:

@@ -4,11 +4,32 @@ A reference is any key that S3 allows below the prefix of the data, so that a tr
 or one folder: no character of it is a pattern, and no part of it leads elsewhere, because keys of S3 are no paths.
 """
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 
 KEY_LIMIT = 1024
 """Bytes of a key of S3, the prefix of the data included."""
 _SCHEMES = frozenset({"s3", "s3a", "s3n", "file", "http", "https", "hdfs"})
+_FOLDER_ENDS = ("/", "_$folder$")
+# IAM reads these as parts of a pattern or of a variable.
+_PLAIN = re.compile(r"[^*?$]*")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file in the data of a mesh, as a list shows it.
+
+    Attributes:
+        reference: Its name in payloads.
+        size: Its bytes.
+        changed_at: When it was written, in UTC.
+    """
+
+    reference: str
+    size: int
+    changed_at: datetime
 
 
 def check_reference(reference: object) -> str:
@@ -42,6 +63,36 @@ def check_path(reference: object) -> str:
     """
     known = check_reference(reference)
     return _checked(known, _problems_of_path(known))
+
+
+def check_prefix(prefix: object) -> str:
+    """Return `prefix` if references can begin with it, such as `raw/` or `raw/2026-`; every reference begins with an empty one.
+
+    Raises:
+        ValueError: the value is no text, no reference begins with it, or it is a URI.
+    """
+    problem: str | None = f"it is {type(prefix).__name__}, not text"
+    if isinstance(prefix, str):
+        found = (*_problems(prefix), *_problems_of_new(prefix)) if prefix else ()
+        problem = next(iter(found), None)
+        if problem is None:
+            return prefix
+    raise ValueError(
+        f"{str(prefix)[:200]!r} is not a prefix of references: {problem}. "
+        "Give the beginning of names in the mesh's data, such as 'raw/'"
+    )
+
+
+def pattern_of_prefix(prefix: str) -> str:
+    """A pattern of `access` in the mesh file that grants the list of a prefix, and as little else as it can say."""
+    found = _PLAIN.match(prefix)
+    plain = found[0] if found else ""
+    return "*" if plain.startswith("/") or ".." in plain.split("/") else f"{plain}*"
+
+
+def is_folder_marker(key: str, size: int) -> bool:
+    """Whether it is an empty object that consoles and Hadoop write for a folder."""
+    return size == 0 and key.endswith(_FOLDER_ENDS)
 
 
 def is_below_bucket(key: str) -> bool:

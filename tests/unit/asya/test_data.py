@@ -1,20 +1,26 @@
 """The data library behaves alike on a bucket and on a folder."""
 
 import json
+import os
+from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from urllib.parse import quote_plus
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
+import asya_spark.data
 from asya import data
 from asya.capabilities.triggers.sources.new_objects import Buckets
 from asya.capabilities.triggers.sources.service_messages import read_service_message
 from asya.function.hop import Arrival
-from asya.protocol.data_references import is_below_bucket
+from asya.protocol.data_references import check_prefix, is_below_bucket
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import ObjectSource, Trigger
 from tests.doubles.s3_keys import any_key
@@ -212,3 +218,198 @@ def test_an_unusable_data_uri_is_named(monkeypatch, base, error):
     monkeypatch.setenv("ASYA_DATA_URI", base)
     with pytest.raises(error, match="ASYA_DATA_URI"):
         data.size("a")
+
+
+def is_uri(prefix):
+    try:
+        check_prefix(prefix)
+    except ValueError:
+        return True
+    return False
+
+
+def is_echoed(store, text):
+    """Whether the simulated S3 answers a list with this text: it writes control characters into XML, where S3 encodes them."""
+    return store.startswith("file:") or text.isprintable()
+
+
+def listed(prefix, **options):
+    return [each.reference for each in data.list(prefix, **options)]
+
+
+NAMES = [
+    "/a", "raw/a b.csv", "raw/a+b.csv", "raw/a%20b.csv", "raw//a.csv", "raw/new\nline\r\t.csv", "raw/a", "raw/a/b.csv",
+    "raw/a.csv", "raw/a-b/c.csv", "raw/é.csv", "raw/😀.csv", "raw/\ufffd.csv", "raw/*?.csv", "raw/../x.csv", "raw/.csv",
+    "raw-2/a.csv", "raw", "rawer.csv", "RAW/a.csv", "raw/&<>\"'.csv", "raw/\x01.csv", "raw/" + "n" * 300,
+]  # fmt: skip
+
+
+@pytest.mark.rule("1.references.list", "1.references.list.order")
+@pytest.mark.parametrize(
+    "prefix", ["", "raw", "raw/", "raw/a", "raw/a/", "raw//", "raw/n", "/", "raw/*", "none/", "raw/é"]
+)
+def test_1_a_list_has_the_references_with_a_prefix_in_the_order_of_their_bytes(store, prefix):
+    for name in NAMES:
+        data.write(name, b"x")
+    assert listed(prefix) == sorted((name for name in NAMES if name.startswith(prefix)), key=str.encode)
+
+
+@pytest.mark.rule("1.references.list")
+def test_1_what_is_listed_is_read_by_its_reference(store):
+    bodies = {name: name.encode() for name in NAMES}
+    for name, body in bodies.items():
+        data.write(name, body)
+    assert {each.reference: data.read(each.reference) for each in data.list("")} == bodies
+    assert {each.reference: each.size for each in data.list("")} == {name: len(body) for name, body in bodies.items()}
+
+
+@pytest.mark.rule("1.references.list")
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(key=any_key(), cut=st.integers(0, 20))
+def test_1_any_key_is_listed_by_its_beginnings(store, key, cut):
+    prefix = store.removeprefix("s3://meshdata/") if store.startswith("s3:") else ""
+    assume(is_below_bucket(prefix + key) and not key.endswith(("/", "_$folder$")))
+    assume(is_echoed(store, key[:cut]) and not is_uri(key[:cut]))
+    data._store().write(key, b"x", "")
+    assert key in listed(key[:cut])
+
+
+@pytest.mark.rule("1.references.list")
+def test_1_a_list_ends_with_a_suffix(store):
+    for name in ("raw/a.csv", "raw/b.csv.gz", "raw/c.CSV", "raw/d/e.csv"):
+        data.write(name, b"")
+    assert listed("raw/", suffix=".csv") == ["raw/a.csv", "raw/d/e.csv"]
+
+
+@pytest.mark.rule("1.references.list.after")
+def test_1_a_list_goes_on_after_each_of_its_references(store):
+    for name in NAMES:
+        data.write(name, b"x")
+    whole = listed("raw")
+    for number, name in enumerate(whole):
+        if is_echoed(store, name):
+            assert listed("raw", after=name) == whole[number + 1 :]
+    assert listed("raw", after="A") == whole
+    assert listed("raw", after="z") == []
+    assert listed("raw", after="raw/b") == [name for name in whole if name > "raw/b"]  # it need not exist
+
+
+@pytest.mark.rule("1.references.list.markers")
+def test_1_a_list_leaves_out_folder_markers(store):
+    data.write("raw/a.csv", b"x")
+    for marker in ("raw/", "raw/b/", "raw/c_$folder$"):
+        data._store().write(marker, b"", "")
+    data._store().write("raw/d/", b"x", "")
+    assert listed("raw/") == ["raw/a.csv", "raw/d/"]
+
+
+@pytest.mark.rule("1.references.list")
+def test_1_a_listed_file_says_its_size_and_the_time_of_its_change(store):
+    data.write("raw/a.csv", b"1,2")
+    [file] = data.list("raw/")
+    assert isinstance(file, data.DataFile)
+    assert (file.reference, file.size, file.changed_at.tzinfo, file.changed_at.microsecond) == ("raw/a.csv", 3, UTC, 0)
+    with pytest.raises(FrozenInstanceError):
+        file.size = 4
+
+
+@pytest.mark.rule("1.references.list")
+def test_1_an_empty_place_has_no_files(store):
+    assert listed("") == listed("raw/") == []
+
+
+@pytest.mark.rule("1.references.list")
+def test_1_a_job_lists_what_a_handler_lists(store):
+    for name in NAMES:
+        data.write(name, b"x")
+    options = {"suffix": ".csv", "after": "raw/a"}
+    assert [*asya_spark.data.list("raw/", **options)] == [*data.list("raw/", **options)] != []
+
+
+@pytest.mark.parametrize("prefix", ["s3://meshdata/raw/", None, b"raw/"])
+def test_a_mistaken_prefix_is_refused_by_the_call(store, prefix):
+    """Not by the first step of a loop, which may be far away."""
+    with pytest.raises(ValueError, match="such as 'raw/'"):
+        data.list(prefix)
+
+
+@pytest.mark.rule("1.references.list.pages")
+def test_1_a_list_takes_a_page_when_it_is_needed(monkeypatch):
+    """Its memory is a page, however many files there are: no page is asked for before the one before it is used up."""
+    monkeypatch.setenv("ASYA_DATA_URI", "s3://meshdata/data/")
+    pages = Pages(size=1000, count=10**6)
+    monkeypatch.setattr(data, "_s3", lambda: pages)
+    files = data.list("raw/")
+    assert pages.taken == 0
+    assert [each.reference for each in islice(files, 1000)][-1] == "raw/00000999"
+    assert pages.taken == 1
+    assert next(files).reference == "raw/00001000"
+    assert pages.taken == 2
+
+
+class Pages:
+    """The client of a bucket with many objects."""
+
+    def __init__(self, size, count):
+        self.size, self.count, self.taken = size, count, 0
+
+    def get_paginator(self, action):
+        assert action == "list_objects_v2"
+        return self
+
+    def paginate(self, **request):
+        assert request == {"Bucket": "meshdata", "Prefix": "data/raw/"}
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        for start in range(0, self.count, self.size):
+            self.taken += 1
+            names = (f"data/raw/{number:08}" for number in range(start, start + self.size))
+            yield {"Contents": [{"Key": name, "Size": 1, "LastModified": at} for name in names]}
+
+
+@pytest.mark.rule("1.references.list.moment")
+def test_1_files_that_change_during_a_list_disturb_no_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASYA_DATA_URI", f"file://{tmp_path}/")
+    for name in ("a/1", "b/1", "b/2", "c/1", "d/1"):
+        data.write(name, b"x")
+    files = data.list("")
+    seen = [next(files).reference]
+    (tmp_path / "b" / "1").unlink()
+    for left in ((tmp_path / "c" / "1").unlink, (tmp_path / "c").rmdir):
+        left()
+    data.write("e/1", b"x")
+    seen += [each.reference for each in files]
+    assert [name for name in seen if name in ("a/1", "b/2", "d/1")] == ["a/1", "b/2", "d/1"]
+    assert len(seen) == len(set(seen))
+
+
+def test_a_draft_of_a_file_is_not_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASYA_DATA_URI", f"file://{tmp_path}/")
+    written = []
+    replace = Path.replace
+
+    def spy(draft, target):
+        written.append(listed(""))
+        return replace(draft, target)
+
+    monkeypatch.setattr(Path, "replace", spy)
+    data.write("a", b"x")
+    data.write("b//c", b"x")
+    assert written == [[], ["a"], ["a"]]
+    assert listed("") == ["a", "b//c"]
+    (tmp_path / os.fsdecode(b"\xff.csv")).write_bytes(b"x")  # no reference can name it
+    assert listed("") == ["a", "b//c"]
+
+
+@pytest.mark.rule("1.references.list.access")
+@pytest.mark.parametrize(("prefix", "entry"), [("raw/", '"raw/*"'), ("", '"*"'), ('a"b/', r'"a\"b/*"')])
+def test_1_a_list_without_permission_says_what_to_write_into_the_mesh_file(monkeypatch, prefix, entry):
+    monkeypatch.setenv("ASYA_DATA_URI", "s3://meshdata/data/")
+    client = boto3.client("s3", region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing")
+    monkeypatch.setattr(data, "_s3", lambda: client)
+    with Stubber(client) as answers:
+        answers.add_client_error("list_objects_v2", "AccessDenied", http_status_code=403)
+        with pytest.raises(PermissionError) as caught:
+            next(data.list(prefix))
+    assert f"may not list {prefix!r}" in str(caught.value)
+    assert f"access: [{{bucket: data, read: {entry}}}]" in str(caught.value)

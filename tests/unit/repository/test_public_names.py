@@ -53,13 +53,15 @@ def test_handlers_import_data_and_fan_out() -> None:
     ]
     from asya import data
 
-    assert {name: parameters(getattr(data, name)) for name in ("uri", "size", "open", "read", "write")} == {
+    assert {name: parameters(getattr(data, name)) for name in ("uri", "list", "size", "open", "read", "write")} == {
         "uri": positional("reference"),
+        "list": [*positional("prefix"), *keywords({"suffix": "", "after": ""})],
         "size": positional("reference"),
         "open": positional("reference"),
         "read": positional("reference"),
         "write": positional("reference", "body", ("content_type", "application/octet-stream")),
     }
+    assert [field.name for field in fields(data.DataFile)] == ["reference", "size", "changed_at"]
     assert data.VARIABLE == "ASYA_DATA_URI"
 
 
@@ -71,6 +73,7 @@ def test_jobs_import_data_and_context() -> None:
     assert sorted(asya_spark.__all__) == ["Context", "context", "data"]
     assert parameters(asya_spark.context) == []
     assert parameters(asya_spark.data.uri) == [*positional("reference"), ("write", "KEYWORD_ONLY", False)]
+    assert parameters(asya_spark.data.list) == [*positional("prefix"), *keywords({"suffix": "", "after": ""})]
     assert parameters(asya_spark.data.pattern) == positional("reference")
     assert parameters(asya_spark.data.object_uri) == positional("uri")
     assert asya_spark.data.VARIABLE == "ASYA_DATA_URI"

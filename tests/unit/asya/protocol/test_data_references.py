@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.data_references import check_new_reference, check_path, check_reference, hint, is_below_bucket
+from asya.protocol.data_references import (
+    check_new_reference,
+    check_path,
+    check_prefix,
+    check_reference,
+    hint,
+    is_below_bucket,
+    is_folder_marker,
+    pattern_of_prefix,
+)
 from tests.doubles.s3_keys import any_key
 
 ODD = [
@@ -112,3 +121,42 @@ def test_no_text_breaks_the_checks_or_climbs_out_by_a_path(text: str) -> None:
         return
     assert not reference.startswith("/")
     assert not {"..", "."} & set(reference.split("/"))
+
+
+@pytest.mark.rule("1.references.list")
+@pytest.mark.parametrize("prefix", ["", "raw/", "raw/2026-", "/", "a//b", "..", *ODD])
+def test_1_any_beginning_of_a_key_is_a_prefix(prefix: str) -> None:
+    assert check_prefix(prefix) == prefix
+
+
+@pytest.mark.rule("1.references.list")
+@pytest.mark.parametrize("prefix", [None, 7, b"raw/", "raw/\ud800", "é" * 513, "s3://bucket/raw/", "file:/raw"])
+def test_1_a_prefix_that_no_reference_has_is_refused(prefix: object) -> None:
+    with pytest.raises(ValueError, match="such as 'raw/'"):
+        check_prefix(prefix)
+
+
+@pytest.mark.rule("1.references.list.markers")
+@pytest.mark.parametrize(
+    ("key", "size", "is_marker"),
+    [("raw/", 0, True), ("raw_$folder$", 0, True), ("raw/", 1, False), ("raw", 0, False), ("_$folder$", 2, False)],
+)
+def test_1_a_folder_marker_is_empty_and_has_its_name(key: str, size: int, is_marker: bool) -> None:
+    assert is_folder_marker(key, size) == is_marker
+
+
+@pytest.mark.rule("1.references.list.access")
+@pytest.mark.parametrize(
+    ("prefix", "pattern"),
+    [
+        ("", "*"),
+        ("raw/", "raw/*"),
+        ("raw/2026-", "raw/2026-*"),
+        ("raw/[a]?/x", "raw/[a]*"),
+        ("raw/${aws:userid}/", "raw/*"),
+        ("/raw", "*"),
+        ("a/../b", "*"),
+    ],
+)
+def test_1_the_pattern_of_a_prefix_has_no_wildcard_but_its_last(prefix: str, pattern: str) -> None:
+    assert pattern_of_prefix(prefix) == pattern

@@ -5,12 +5,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from asya.protocol.data_references import pattern_of_prefix
 from asya.protocol.keys import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants, folder_grants
-from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.evaluation import Request, is_allowed
+from asya_infra.permissions.grant import Grant, document
 from asya_infra.permissions.job_runs import scratch
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
@@ -106,3 +108,38 @@ def test_only_a_pattern_of_a_whole_folder_has_a_folder(pattern: str, keys: tuple
     objects, listing = folder_grants(S3Prefix("lake", ""), [pattern], [], PLACE)
     assert objects.resources == tuple(f"arn:aws:s3:::lake/{key}" for key in keys)
     assert listing.conditions == {"StringLike": {"s3:prefix": sorted(keys)}}
+
+
+@pytest.mark.rule("1.references.list.access")
+@pytest.mark.parametrize(
+    ("read", "prefix", "is_listed"),
+    [
+        ("raw/*", "raw/", True),
+        ("raw/*", "raw/2026/", True),
+        ("raw/*", "raw/2026-01", True),
+        ("raw/*", "", False),
+        ("raw/*", "ra", False),
+        ("raw/*", "raw-2/", False),
+        ("raw/*", "clean/", False),
+        ("raw/2026-*", "raw/2026-", True),
+        ("raw/2026-*", "raw/", False),
+        ("raw/*.csv", "raw/", False),
+        ("*", "", True),
+        ("*", "raw/", True),
+    ],
+)
+@pytest.mark.parametrize("by_s3a", [False, True])
+def test_1_reading_a_prefix_grants_its_list_and_no_wider_one(
+    read: str, prefix: str, is_listed: bool, by_s3a: bool
+) -> None:
+    grants = grants_of(read=[read], by_s3a=by_s3a)
+    assert allowed(grants, "s3:ListBucket", DATA, prefix=f"data/{prefix}") == is_listed
+    assert not allowed(grants, "s3:ListBucket", DATA, prefix=f"results/{prefix}")
+    assert not allowed(grants, "s3:ListBucket", f"{DATA}-2", prefix=f"data/{prefix}")
+
+
+@pytest.mark.rule("1.references.list.access")
+@pytest.mark.parametrize("prefix", ["", "raw/", "raw/2026-", "raw/[a]?", "a b+%/é/", "raw//", "raw/${x}/"])
+def test_1_the_entry_that_a_refused_list_names_grants_it(prefix: str) -> None:
+    statements = document(grants_of(read=[pattern_of_prefix(prefix)]))["Statement"]
+    assert is_allowed(statements, Request("s3:ListBucket", DATA, {"s3:prefix": f"data/{prefix}"}))

@@ -14,6 +14,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from asya.capabilities.triggers.occurrences import Occurrence, encode_payload, fill_in
+from asya.protocol.data_references import is_folder_marker
 from asya.protocol.keys import S3Prefix, task_of_key
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import StartedBy
@@ -84,7 +85,6 @@ def _common(one: str, other: str) -> str:
 _CREATED = "ObjectCreated:"
 # What S3 writes as the version of an object in a bucket without versions.
 _NO_VERSION = "null"
-_FOLDER_ENDS = ("/", "_$folder$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class NewObject:
     @property
     def is_folder_marker(self) -> bool:
         """Whether it is an empty object that consoles and Hadoop write for a folder."""
-        return self.size == 0 and self.key.endswith(_FOLDER_ENDS)
+        return is_folder_marker(self.key, self.size)
 
     @property
     def occurrence_key(self) -> str:
