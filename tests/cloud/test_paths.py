@@ -304,6 +304,20 @@ def test_buffered_frames_come_from_one_call(envelopes: SentEnvelopes) -> None:
     assert [frame.task.attempt for frame in frames] == [2, 2, 2]
 
 
+@pytest.mark.rule("1.references.list.access")
+def test_1_a_handler_lists_what_its_access_covers(envelopes: SentEnvelopes) -> None:
+    cloud, mesh = envelopes.cloud, envelopes.cloud.mesh
+    for reference in ("notes/listed/b.txt", "notes/listed/a.txt", "notes-2/c.txt"):
+        mesh.upload(reference, b"x")
+    covered = {"notes/listed/": ["notes/listed/a.txt", "notes/listed/b.txt"], "notes/../notes-2/": []}
+    refused = {"": "*", "notes-2/": "notes-2/*", "flags/": "flags/*"}
+    sent = send(cloud, NewEnvelope(["lister"], {"prefixes": [*covered, *refused]}))
+    lists = wait_for_final_state(cloud, sent).payload
+    assert {prefix: lists[prefix] for prefix in covered} == covered
+    for prefix, pattern in refused.items():
+        assert f'add access: [{{bucket: data, read: "{pattern}"}}] to the actor' in lists[prefix]
+
+
 def test_a_handler_in_envelope_mode_advances_the_route(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("whole")
     assert state.payload == {"was": 1, "steps": 1}

@@ -96,6 +96,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_local_cloud": _LOCAL_CLOUD,
     "test_night_call": "runs `asya dev`, and repairs its code",
     "test_night_call_of_four_breaks": f"one of its breaks is a denied permission: {_IAM}",
+    "test_paths": {"test_1_a_handler_lists_what_its_access_covers": _IAM},
     "test_planted_failures": f"a queue is not read, and another one refuses messages: {_IAM}",
     "test_readme": _COMMAND,
     "test_trigger_lanes": "its events come by rules of EventBridge, which the kit does not have; "

@@ -161,6 +161,18 @@ def once(payload: Payload) -> Iterator[Any]:
     yield payload
 
 
+def lists(payload: Payload) -> Payload:
+    """Lists the prefixes of the payload: their references, or the error."""
+    return {prefix: _listed(prefix) for prefix in payload["prefixes"]}
+
+
+def _listed(prefix: str) -> list[str] | str:
+    try:
+        return [file.reference for file in data.list(prefix)]
+    except PermissionError as error:
+        return str(error)
+
+
 def halves(payload: Payload) -> Iterator[Any]:
     """Fails after two frames in the first attempt; its token differs in each call."""
     token = secrets.token_hex(8)
