@@ -1,6 +1,8 @@
 """ARNs, URLs and URIs of a mesh, computed from names. Stacks therefore need few exports."""
 
+import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from asya.protocol import names
 from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX, S3Prefix
@@ -111,3 +113,32 @@ class Addresses:
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource in the region and account of the mesh."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+
+def is_own_bucket(bucket: str, namespace: str) -> bool:
+    """Return whether a bucket has the name of a mesh's own one, in whichever account and region."""
+    return re.fullmatch(names.bucket_name(namespace, r"\d{12}", "[a-z0-9-]+"), bucket) is not None
+
+
+def reference_of(address: str, namespace: str, data_bucket: str | None) -> str | None:
+    """Return the reference of an S3 address in the data of a mesh, such as `jars/own.jar`; None for one elsewhere.
+
+    Args:
+        address: An address, such as `s3://bucket/data/jars/own.jar`.
+        namespace: The mesh.
+        data_bucket: The existing bucket for its data; None for its own bucket.
+    """
+    parts = urlsplit(address)
+    if not is_on_s3(address):
+        return None
+    key = parts.path.lstrip("/")
+    if data_bucket is not None:
+        return key if parts.netloc == data_bucket else None
+    if not is_own_bucket(parts.netloc, namespace) or not key.startswith(DATA_PREFIX):
+        return None
+    return key.removeprefix(DATA_PREFIX)
+
+
+def is_on_s3(address: str) -> bool:
+    """Return whether an address is one of S3."""
+    return urlsplit(address).scheme in {"s3", "s3a"}

@@ -105,7 +105,20 @@ def test_a_job_has_its_settings_and_each_call_appends(tmp_path: Path, monkeypatc
 def test_each_run_of_the_kit_has_the_settings_of_its_actor(tmp_path: Path, spark: SparkSession) -> None:
     write_mesh(tmp_path, SETTLED, looking=LOOKING)
     mesh = Mesh(tmp_path / "mesh.yaml", data=tmp_path / "data")
-    with pytest.warns(UserWarning, match="Spark reads spark.rdd.compress when its context starts"):
+    with pytest.warns(
+        UserWarning, match=r"Spark reads spark\.(rdd\.compress|driver\.extraJavaOptions) when its context starts"
+    ):
         assert mesh.send("settled", {}).result == {**WITH, "java": None}
     assert mesh.send("plain", {}).result == WITHOUT
     assert spark.conf.get("spark.own.key", None) is None
+
+
+def test_a_run_of_the_kit_goes_on_without_files_that_the_machine_lacks(tmp_path: Path, spark: SparkSession) -> None:
+    lacking = ["s3://elsewhere/own.jar", "local:///usr/share/gone.jar", "https://example.com/own.jar", "/gone.jar"]
+    conf = f'conf: {{spark.jars: "{",".join(lacking)}"}}, job: looking.look'
+    access = "access: [{bucket: elsewhere, read: ['*']}]"
+    mesh = f"namespace: own\njobs: jobs\nactors: {{own: {{spark: {{{conf}}}, {access}, batch: {{window: 0s}}}}}}\n"
+    write_mesh(tmp_path, mesh, looking="def look(spark, payload): return spark.range(1).count()\n")
+    with pytest.warns(UserWarning, match="Jobs of the test kit run without") as told:
+        assert Mesh(tmp_path / "mesh.yaml", data=tmp_path / "data").send("own", {}).result == 1
+    assert [str(each.message).split(",")[0].rpartition(" ")[2] for each in told] == lacking

@@ -67,6 +67,7 @@ from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.table import to_table
 from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
+from asya_local.emr.local_spark import data_files
 
 T = TypeVar("T")
 
@@ -366,7 +367,7 @@ def deploy(
     notifications = Notifications(simulation, table, settings, new_process, TestServices.of)
     tables.on_write = notifications.changed
     bucket, bus = Bucket(history, {}), EventBus()
-    jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process)
+    jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process, data_files(loaded, data_uri))
     services = (queues, tables, bucket, gateway, system, sources, bus, jobs, notifications)
     return Deployment(table, simulation, faults, history, *services, allowed_endpoints)
 

@@ -154,6 +154,7 @@ class JobRuns:
 
     Attributes:
         new_process: makes the process of a driver for an actor.
+        find_file: returns the path of a file on S3; None without one.
     """
 
     simulation: Simulation
@@ -161,6 +162,7 @@ class JobRuns:
     bucket: Bucket
     queues: Queues
     new_process: Callable[[str], UserProcess]
+    find_file: Callable[[str], str | None]
     _folder: "tempfile.TemporaryDirectory[str]" = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="asya-testing-runs-")
     )
@@ -195,7 +197,7 @@ class JobRuns:
         actor = run.name.split(".")[-2]
         process = self.new_process(f"{actor}/{run.job_run_id}")
         process.variables = {**process.variables, "ASYA_RESULTS_URI": f"file://{self._folder.name}/{RESULTS_PREFIX}"}
-        driver = _Driver(run, process, self.bucket, Path(self._folder.name))
+        driver = _Driver(run, process, self.bucket, Path(self._folder.name), self.find_file)
         self.simulation.scheduler.start(lambda: driver.work(ended))
         return driver
 
@@ -221,6 +223,7 @@ class _Driver:
     process: UserProcess
     bucket: Bucket
     folder: Path
+    find_file: Callable[[str], str | None]
     before: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
     left: "_Changes | None" = None
 
@@ -247,7 +250,7 @@ class _Driver:
                     mock.patch.object(main, "load", self._load),
                     # Heartbeats and deadlines are of the mesh's time, as the reports of its functions.
                     mock.patch.object(clock, "now", self.process.now),
-                    run_settings(session, self.run.submit_parameters),
+                    run_settings(session, self.run.submit_parameters, self.find_file),
                 ):
                     share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")

@@ -7,11 +7,12 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from asya.testing import isolation
 from asya.testing.services.functions import REGION
@@ -20,15 +21,9 @@ from asya.testing.user_code import variables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SETTINGS = {
-    "spark.ui.showConsoleProgress": "false",
-    # Tests have next to no data: further tasks, and plans made anew in between, cost more than they save.
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # As a run with `parallel` has it. A single call at a time notices nothing.
-    "spark.scheduler.mode": "FAIR",
-}
 _HADOOP = "spark.hadoop."
+_EXECUTOR = "spark.executorEnv."
+_ACCEPTS = "py4j.GatewayServer"
 
 
 @cache
@@ -45,6 +40,7 @@ def spark_session() -> "SparkSession":
     from asya_infra.product.places import BUILD
     from asya_local.emr.drivers.class_archive import driver_options
     from asya_local.emr.drivers.private_settings import private_settings
+    from asya_local.emr.local_spark import OF_THE_KIT
     from asya_local.tools import find_java
 
     active = SparkSession.getActiveSession()
@@ -54,7 +50,8 @@ def spark_session() -> "SparkSession":
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = tempfile.mkdtemp(prefix="asya-testing-spark-")
     settings = {
-        **_SETTINGS,
+        **{name: each.value for name, each in OF_THE_KIT.items() if each.value is not None},
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": driver_options(BUILD, java_home, Path(pyspark.__file__).resolve().parent),
         **private_settings(Path(folder)),
     }
@@ -74,32 +71,43 @@ def share_path(session: "SparkSession") -> None:
 
 
 @contextmanager
-def run_settings(session: "SparkSession", submit_parameters: str) -> "Iterator[None]":
+def run_settings(
+    session: "SparkSession", submit_parameters: str, find: Callable[[str], str | None] = lambda _address: None
+) -> "Iterator[None]":
     """Give a run the settings of its actor: the sessions that it opens have them, as they have those of a new context.
 
-    A setting that Spark reads only when its context starts has no effect, and a warning names it.
+    A setting that Spark reads only when its context starts has no effect, and a warning names it. Spark's Python workers have
+    the variables of the run. Its jars stay for later runs, because a JVM forgets no class.
 
     Args:
         session: the session of this process.
         submit_parameters: the `sparkSubmitParameters` of the run.
+        find: returns the path of a file on S3; None without one.
     """
-    from asya_local.emr.local_spark import local_conf
+    from asya_local.emr.local_spark import launch_of, local_conf
     from asya_local.emr.submit_parameters import parse
 
     context: Any = session.sparkContext._jsc
     java: Any = session._jsparkSession
     shared = java.sharedState()
-    settings = {
-        name: value
-        for name, value in local_conf(parse(submit_parameters).conf).items()
-        if not name.startswith("spark.executorEnv.")  # `share_path` sets the variables of workers
-    }
+    parameters = parse(submit_parameters)
+    settings, launch = local_conf(parameters.conf), launch_of(parameters.conf)
     hadoop = {name.removeprefix(_HADOOP): value for name, value in settings.items() if name.startswith(_HADOOP)}
+    workers = {name.removeprefix(_EXECUTOR) for name in settings if name.startswith(_EXECUTOR)}
     for name, value in settings.items():
         if context.sc().conf().get(name, None) != value and _is_read_at_start(session, name):
             _warn(name)
+    for name in [*(["spark.driver.extraJavaOptions"] if launch.java_options else []), *dict(launch.conf)]:
+        _warn(name)
+    for jar in _paths(parameters.files("spark.jars"), find):
+        _add_jar(session, jar)
+    for file in _paths(parameters.files("spark.files"), find):
+        session.sparkContext.addFile(file)
     # New sessions copy what the sessions share, and code of jobs looks at the context.
     with (
+        mock.patch.dict(
+            session.sparkContext.environment, {name: os.environ[name] for name in workers & os.environ.keys()}
+        ),
         _changed(context.sc().conf(), settings, remove="remove"),
         _changed(shared.conf(), settings, remove="remove"),
         _changed(context.hadoopConfiguration(), hadoop, remove="unset"),
@@ -130,6 +138,41 @@ def _is_read_at_start(session: "SparkSession", name: str) -> bool:
     jvm: Any = session._jvm
     entry = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(name)
     return entry is not None and not session.conf.isModifiable(name)
+
+
+@cache
+def _add_jar(session: "SparkSession", path: str) -> None:
+    """Let the tasks and the driver of later calls find the classes of a jar."""
+    java: Any = session._jsparkSession
+    java.sessionState().resourceLoader().addJar(Path(path).as_uri())
+    # Each thread of Python has one of the JVM, which takes the class loader of the thread that accepts it.
+    loader = java.sharedState().jarClassLoader()
+    for thread in session._jvm.java.lang.Thread.getAllStackTraces().keySet():  # type: ignore[union-attr]
+        if any(frame.getClassName() == _ACCEPTS for frame in thread.getStackTrace()):
+            thread.setContextClassLoader(loader)
+
+
+def _paths(addresses: list[str], find: Callable[[str], str | None]) -> "Iterator[str]":
+    """Yield the paths of the files that this machine has; a warning names the others."""
+    from asya_local.emr.local_spark import files_here, local_path
+
+    here, lacking = files_here(addresses, find)
+    for address in lacking:
+        _warn_of_file(address)
+    for address in here:
+        if (path := local_path(address)) is None:
+            _warn_of_file(address)
+        else:
+            yield path
+
+
+@cache
+def _warn_of_file(address: str) -> None:
+    warnings.warn(
+        f"Jobs of the test kit run without {address}, which is no file of this machine. Put files of the mesh's data below the "
+        "data folder: `Mesh(data=…)`",
+        stacklevel=2,
+    )
 
 
 @cache

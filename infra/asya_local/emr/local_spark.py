@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from asya_infra.addresses import is_on_s3, reference_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from asya.protocol.mesh_table import Actor
+    from asya_infra.mesh_file import LoadedMesh
 
 DEFAULT_MEMORY = "2048m"
 """The heap of a driver for which the mesh file says nothing."""
 
 # The drivers and executors of this machine run on its own Python.
 PYTHON_VARIABLES = frozenset({"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "ASYA_JOB_PYTHON"})
+_OF_A_MACHINE = frozenset({"", "file", "local"})
 FILE_SETTINGS = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
 
 _MEMORY = "spark.driver.memory"
@@ -65,6 +71,70 @@ _UNHEEDED = {
     "spark.local.dir": _CLOSED,
     "spark.sql.warehouse.dir": _CLOSED,
 }
+
+
+def files_here(addresses: Iterable[str], find: Callable[[str], str | None]) -> tuple[list[str], list[str]]:
+    """Return the files of a run that a single machine has, and those that it lacks.
+
+    Args:
+        addresses: Addresses as the configuration of the run has them.
+        find: Returns the path of an address on S3; None without one.
+    """
+    here, lacking = [], []
+    for address in addresses:
+        path = find(address) if is_on_s3(address) else address
+        if path is None:
+            lacking.append(address)
+        else:
+            here.append(path)
+    return here, lacking
+
+
+def local_path(address: str) -> str | None:
+    """Return the path of an address in the file system of this machine; None for other addresses, and for no file."""
+    parts = urlsplit(address)
+    path = Path(unquote(parts.path) if parts.scheme else address)
+    return str(path) if parts.scheme in _OF_A_MACHINE and path.is_file() else None
+
+
+def data_files(loaded: LoadedMesh, data_uri: str) -> Callable[[str], str | None]:
+    """Return what finds the file of an address: the data of the mesh on S3 is a folder of this machine.
+
+    Args:
+        loaded: The mesh.
+        data_uri: The folder behind `file://`, as it is: no URI escapes.
+    """
+    folder = Path(data_uri.removeprefix("file://"))
+
+    def find(address: str) -> str | None:
+        reference = reference_of(address, loaded.namespace, loaded.mesh.storage.data_bucket)
+        path = None if reference is None else folder / reference
+        return str(path) if path is not None and path.is_file() else None
+
+    return find
+
+
+@dataclass(frozen=True)
+class KitSetting:
+    """A setting that the test kit's Spark starts with, in place of Spark's default.
+
+    Attributes:
+        value: The value; None for what the JVM started with.
+        reason: Why the kit differs.
+    """
+
+    value: str | None
+    reason: str
+
+
+_LITTLE_DATA = "tests have next to no data: further tasks, and plans made anew in between, cost more than they save"
+OF_THE_KIT = {
+    "spark.driver.memory": KitSetting(None, "all tests of a process share one JVM, with the heap that it starts with"),
+    "spark.sql.shuffle.partitions": KitSetting("1", _LITTLE_DATA),
+    "spark.sql.adaptive.enabled": KitSetting("false", _LITTLE_DATA),
+    "spark.scheduler.mode": KitSetting("FAIR", "runs with `parallel` have it, and a single call notices nothing"),
+}
+"""What a job finds otherwise in the test kit than in all other ways to run it, unless its actor sets it."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -32,14 +31,14 @@ from asya_infra.product.places import BUILD, JOB_LIBRARY
 from asya_local.emr.drivers.class_archive import driver_options
 from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.emr.drivers.private_settings import submit_options
-from asya_local.emr.local_spark import launch_of, local_conf, unheeded_notes
+from asya_local.emr.local_spark import data_files, files_here, launch_of, local_conf, unheeded_notes
 from asya_local.emr.submit_parameters import SubmitParameters, missing_catalog
 from asya_local.errors import LocalCloudError
 from asya_local.sources import table_bytes
 from asya_local.tools import find_tools, function_python, machine_memory_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from asya.protocol.mesh_table import Actor, SparkJob
     from asya_infra.mesh_file import LoadedMesh
@@ -207,7 +206,8 @@ def run_job(
     parameters = SubmitParameters(run_conf(actor.spark, {DATA_URI_VARIABLE: call.data_uri}, None))
     if (problem := missing_catalog(parameters.conf)) is not None:
         raise LocalCloudError(problem)
-    for note in (*unheeded_notes({call.actor: actor}, machine_memory_mb()), *_left_on_s3(call.actor, actor.spark)):
+    files = _Files.of(actor.spark, parameters, data_files(loaded, call.data_uri))
+    for note in (*unheeded_notes({call.actor: actor}, machine_memory_mb()), *files.notes(call.actor)):
         tell(note)
     java = find_tools(cdk=False).java_home
     target, hashed = Target(interpreter=job_python(BUILD)), loaded.mesh.requires_hashes
@@ -217,7 +217,7 @@ def run_job(
         manifest = Path(folder) / manifest_key(call.actor, 1)
         manifest.parent.mkdir(parents=True)
         manifest.write_bytes(encode_manifest(_manifest(loaded, call, actor)))
-        path = [str(tree.content), *([str(packages)] if packages else []), str(_library())]
+        path = [str(tree.content), *([str(packages)] if packages else []), str(_library()), *files.python]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
             **variables,
@@ -226,7 +226,7 @@ def run_job(
             "PYSPARK_PYTHON": str(job_python(BUILD)),
             "PYTHONPATH": os.pathsep.join(path),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_SUBMIT_ARGS": f"{_submit_options(parameters, java, Path(folder))} pyspark-shell",
+            "PYSPARK_SUBMIT_ARGS": f"{_submit_options(parameters, files, java, Path(folder))} pyspark-shell",
         }
         command = [str(job_python(BUILD)), "-m", "asya_spark"]
         command += ["--manifest", f"file://{manifest}", "--data-uri", call.data_uri]
@@ -234,30 +234,39 @@ def run_job(
         return _report(manifest.parent, actor.spark.job, ended.returncode).with_paths(tree.as_written)
 
 
-def _submit_options(parameters: SubmitParameters, java: str, folder: Path) -> str:
+@dataclasses.dataclass(frozen=True)
+class _Files:
+    """The files of a call: paths on this machine, and the addresses of those that it lacks."""
+
+    jars: list[str]
+    beside: list[str]
+    python: list[str]
+    lacking: list[str]
+
+    @classmethod
+    def of(cls, job: SparkJob, parameters: SubmitParameters, find: Callable[[str], str | None]) -> _Files:
+        jars, no_jars = files_here(parameters.files("spark.jars"), find)
+        beside, not_beside = files_here(parameters.files("spark.files"), find)
+        python, no_python = files_here(job.py_files, find)
+        return cls(jars, beside, python, [*no_jars, *not_beside, *no_python, *job.archives])
+
+    def notes(self, actor: str) -> Iterator[str]:
+        """Yield a note if the call lacks files."""
+        if self.lacking:
+            yield (
+                f"{actor}: `asya run` reads no S3, so the job runs without {', '.join(self.lacking)}; put files of the mesh's "
+                "data below the data folder, or use `asya local up`"
+            )
+
+
+def _submit_options(parameters: SubmitParameters, files: _Files, java: str, folder: Path) -> str:
     """Return the options of spark-submit: what a driver of the local cloud starts with, and what its context gets."""
-    launch = launch_of(parameters.conf, tuple(_here(parameters.files("spark.jars"))))
+    launch = launch_of(parameters.conf, tuple(files.jars))
     conf = local_conf(parameters.conf)
-    if files := _here(parameters.files("spark.files")):
-        conf["spark.files"] = ",".join(files)
+    if files.beside:
+        conf["spark.files"] = ",".join(files.beside)
     launch = dataclasses.replace(launch, conf=(*launch.conf, *conf.items()))
     return submit_options(launch, "local[2]", driver_options(BUILD, java, spark_home()), folder)
-
-
-def _here(addresses: Iterable[str]) -> list[str]:
-    return [address for address in addresses if not _is_on_s3(address)]
-
-
-def _is_on_s3(address: str) -> bool:
-    return urlsplit(address).scheme in {"s3", "s3a"}
-
-
-def _left_on_s3(name: str, job: SparkJob) -> Iterator[str]:
-    """Yield a note if files of a job are on S3, which a single call does not read."""
-    named = [address for setting in ("spark.jars", "spark.files") for address in job.conf.get(setting, "").split(",")]
-    left = [address.strip() for address in (*named, *job.py_files, *job.archives) if _is_on_s3(address.strip())]
-    if left:
-        yield f"{name}: `asya run` reads no S3, so the job runs without {', '.join(left)}; `asya local up` has them"
 
 
 def _library() -> Path:

@@ -84,6 +84,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_10_the_operator_drains_an_actor_and_cancels_a_run": _JOB_WAITS,
     },
     "test_heavy_files": _IAM,
+    "test_heavy_one_answer": "tests/spark/test_one_answer.py compares the kit with the same answer",
     "test_heavy_packages": "the kit runs all code in one environment, whatever its requirements say",
     "test_heavy_resident": "a resident run of the kit does not linger",
     "test_heavy_scale": {

@@ -1,11 +1,11 @@
 """Checks heavy actors and the Spark application against the limits of EMR Serverless."""
 
-import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
+from asya_infra.addresses import is_own_bucket
 from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
 from asya_infra.mesh_file.actor_model import (
     ActorSection,
@@ -163,8 +163,7 @@ def _is_readable(actor: ActorSection, storage: StorageSection, namespace: str, b
         if entry.bucket is None:
             continue
         prefix, existing = folders.get(entry.bucket, ("", entry.bucket))
-        # The name of the mesh's own bucket ends with the account and the region.
-        own = existing is None and re.fullmatch(rf"asya-{re.escape(namespace)}-\d{{12}}-[a-z0-9-]+", bucket)
+        own = existing is None and is_own_bucket(bucket, namespace)
         if (own or bucket == existing) and any(
             fnmatchcase(key, (prefix if existing is None else "") + pattern) for pattern in entry.read
         ):

@@ -1,12 +1,27 @@
 """What a Spark on this machine takes of the configuration of a run: each setting, or a reason."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.mesh_table import Actor, SparkJob, WorkerSize
+from asya_infra.mesh_file import load_mesh
 from asya_local.emr.drivers.private_settings import submit_options
-from asya_local.emr.local_spark import FILE_SETTINGS, Launch, launch_of, local_conf, reason_against, unheeded_notes
+from asya_local.emr.local_spark import (
+    FILE_SETTINGS,
+    OF_THE_KIT,
+    Launch,
+    data_files,
+    files_here,
+    launch_of,
+    local_conf,
+    local_path,
+    reason_against,
+    unheeded_notes,
+)
+from tests.paths import PROJECT
 
 LAUNCHED = (
     "spark.driver.memory",
@@ -65,3 +80,64 @@ def test_a_jvm_has_one_collector(given_options: str, own: bool, tmp_path: object
     options = submit_options(Launch(java_options=given_options), "local[2]", "-XX:+UseSerialGC", tmp_path)  # type: ignore[arg-type]
     assert ("UseSerialGC" in options) is own
     assert given_options in options
+
+
+OWN = "s3://asya-shop-123456789012-eu-west-1/data/"
+
+
+@pytest.mark.parametrize(
+    ("storage", "address", "found"),
+    [
+        ("", f"{OWN}jars/a%20b.jar", True),
+        ("", f"{OWN}jars/other.jar", False),
+        ("", OWN.replace("/data/", "/results/") + "jars/a%20b.jar", False),
+        ("", "s3://asya-stop-123456789012-eu-west-1/data/jars/a%20b.jar", False),
+        ("storage: {data_bucket: lake}", "s3a://lake/jars/a%20b.jar", True),
+        ("storage: {data_bucket: lake}", f"{OWN}jars/a%20b.jar", False),
+    ],
+)
+def test_a_file_in_the_data_of_a_mesh_is_one_of_the_data_folder(
+    storage: str, address: str, found: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "mesh.yaml").write_text(
+        f"namespace: shop\nactors: {{a: {{kind: wait, wait: {{for: 1s}}}}}}\n{storage}\n"
+    )
+    jar = tmp_path / "my%20data" / "jars" / "a%20b.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    find = data_files(load_mesh(tmp_path / "mesh.yaml"), f"file://{tmp_path / 'my%20data'}/")
+    assert find(address) == (str(jar) if found else None)
+
+
+def test_files_of_this_machine_stay_and_others_are_found_or_lacking() -> None:
+    places = {"s3://b/there": "/data/there"}
+    assert files_here(["/a", "s3://b/there", "s3://b/gone"], places.get) == (["/a", "/data/there"], ["s3://b/gone"])
+
+
+@pytest.mark.parametrize(
+    ("form", "found"),
+    [
+        ("{}", True),
+        ("file://{}", True),
+        ("local://{}", True),
+        ("https://example.com{}", False),
+        ("hdfs://{}", False),
+        ("{}.gone", False),
+        ("local://{}.gone", False),
+    ],
+)
+def test_an_address_is_a_file_of_this_machine_or_not(form: str, found: bool, tmp_path: Path) -> None:
+    jar = tmp_path / "own.jar"
+    jar.touch()
+    assert local_path(form.format(jar)) == (str(jar) if found else None)
+
+
+def test_the_page_has_what_differs_in_the_test_kit() -> None:
+    page = (PROJECT / "docs" / "reference" / "mesh-file.md").read_text()
+    table = [row.split("|") for row in page.splitlines() if row.count("|") == 4]
+    rows = {cells[1].strip(" `"): cells[3].strip().lower() for cells in table}
+    previous = ""
+    for name, setting in OF_THE_KIT.items():
+        told = rows[name] if rows[name] != "the same" else previous
+        assert told == setting.reason.lower()
+        previous = told
