@@ -479,6 +479,10 @@ def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
         ClientError, match=r"sparkSubmitParameters: the local EMR Serverless does not know --deploy-mode"
     ):
         cloud.start(PLAIN, name="bad", parameters="--deploy-mode cluster")
+    with pytest.raises(
+        ClientError, match=r"initialExecutors: 3 must be between .*minExecutor 0 and .*maxExecutors 2\."
+    ):
+        cloud.start(PLAIN, name="bad", parameters="--conf spark.dynamicAllocation.maxExecutors=2")
     with pytest.raises(ClientError, match="Iceberg's jars are not on this machine"):
         cloud.start(
             PLAIN, name="bad", parameters="--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"

@@ -34,6 +34,7 @@ PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
 
 # A policy names a stored envelope by the first 64 bits of its digest. About ten such names fit into a policy.
 _DIGEST_CHARACTERS = 16
+_INITIAL_EXECUTORS = "spark.dynamicAllocation.initialExecutors"
 _MOST_STORED = 20
 
 DATA_URI_VARIABLE = "ASYA_DATA_URI"
@@ -210,6 +211,8 @@ def run_conf(job: SparkJob, variables: Mapping[str, str], release: str | None) -
         variables: variables of the mesh; those of the job win.
         release: as `JobDeployment` has it.
     """
+    # Spark begins with the largest number that it finds. Those of EMR Serverless, 3, would exceed the maximum of a small job.
+    initial = job.conf.get(_INITIAL_EXECUTORS, str(min(max(job.min_executors, 1), job.max_executors)))
     conf = {
         "spark.driver.cores": str(job.driver.cores),
         "spark.driver.memory": f"{job.driver.memory_mb}m",
@@ -217,8 +220,8 @@ def run_conf(job: SparkJob, variables: Mapping[str, str], release: str | None) -
         "spark.executor.memory": f"{job.executor.memory_mb}m",
         "spark.dynamicAllocation.enabled": "true",
         "spark.dynamicAllocation.minExecutors": str(job.min_executors),
-        # The default of EMR Serverless, 3, would exceed the maximum of a small job.
-        "spark.dynamicAllocation.initialExecutors": str(min(max(job.min_executors, 1), job.max_executors)),
+        "spark.executor.instances": initial,
+        _INITIAL_EXECUTORS: initial,
         "spark.dynamicAllocation.maxExecutors": str(job.max_executors),
     }
     if job.parallel > 1:

@@ -19,6 +19,9 @@ MEMORY_PER_VCPU_GB = 8
 _MB_PER_GB = 1024
 _MIN_OVERHEAD_MB = 384
 _OVERHEAD_FACTOR = 0.1
+SET_BY_EMR = ("spark.master", "spark.submit.deployMode")
+"""Settings of Spark that EMR Serverless gives: its guide lists no `--master` and no `--deploy-mode`."""
+INITIAL_EXECUTORS = "spark.dynamicAllocation.initialExecutors"
 
 
 @dataclass(frozen=True)
@@ -80,27 +83,30 @@ def knows_capacity(section: ApplicationSection) -> bool:
     return section.id is None or "max_vcpu" in section.written
 
 
-def overhead_mb(spark: SparkSection, kind: str, worker: WorkerSection) -> int:
+def overhead_mb(conf: Mapping[str, str], kind: str, memory_mb: int) -> int:
     """Return the memory beside the heap: that of `conf`, else a tenth, at least 384 MB.
 
     Args:
+        conf: the settings of Spark.
         kind: `driver` or `executor`, as in the names of Spark's settings.
+        memory_mb: the heap.
     """
-    fixed = conf_megabytes(spark.conf.get(f"spark.{kind}.memoryOverhead"))
+    fixed = conf_megabytes(conf.get(f"spark.{kind}.memoryOverhead"))
     if fixed is None:
+        named = (f"spark.{kind}.memoryOverheadFactor", "spark.emr-serverless.memoryOverheadFactor")
         try:
-            factor = float(spark.conf.get(f"spark.{kind}.memoryOverheadFactor", _OVERHEAD_FACTOR))
+            factor = float(next((conf[name] for name in named if name in conf), _OVERHEAD_FACTOR))
         except ValueError:
             factor = _OVERHEAD_FACTOR
-        fixed = max(_MIN_OVERHEAD_MB, int(worker.memory * factor))
-    python = conf_megabytes(spark.conf.get("spark.executor.pyspark.memory")) if kind == "executor" else None
+        fixed = max(_MIN_OVERHEAD_MB, int(memory_mb * factor))
+    python = conf_megabytes(conf.get("spark.executor.pyspark.memory")) if kind == "executor" else None
     return fixed + (python or 0)
 
 
 def worker_capacity(spark: SparkSection, kind: str, worker: WorkerSection) -> Capacity:
     """Return the size of a worker. EMR Serverless offers memory in steps, so the size is rounded up."""
     shape = WORKERS[worker.cores]
-    needed = -(-(worker.memory + overhead_mb(spark, kind, worker)) // _MB_PER_GB)
+    needed = -(-(worker.memory + overhead_mb(spark.conf, kind, worker.memory)) // _MB_PER_GB)
     return Capacity(worker.cores, max(shape.min_gb, -(-needed // shape.step_gb) * shape.step_gb))
 
 

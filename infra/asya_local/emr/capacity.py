@@ -59,7 +59,7 @@ class Limits:
 
 def size_of(conf: Mapping[str, str]) -> Size:
     """Return the size of a run from its Spark configuration."""
-    return Size(_worker(conf, "driver"), _worker(conf, "executor"), _initial_executors(conf))
+    return Size(_worker(conf, "driver"), _worker(conf, "executor"), initial_executors(conf))
 
 
 def _worker(conf: Mapping[str, str], kind: str) -> Resources:
@@ -70,13 +70,18 @@ def _worker(conf: Mapping[str, str], kind: str) -> Resources:
     )
 
 
-def _initial_executors(conf: Mapping[str, str]) -> int:
-    if conf.get("spark.dynamicAllocation.enabled", "true").lower() == "false":
+def initial_executors(conf: Mapping[str, str]) -> int:
+    """Return the executors that a run begins with: the largest number that its settings name."""
+    if not allocates_dynamically(conf):
         return int(conf.get("spark.executor.instances", DEFAULT_EXECUTORS))
     keys = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")
-    initial = next((int(conf[key]) for key in keys if key in conf), DEFAULT_EXECUTORS)
-    maximum = int(conf.get("spark.dynamicAllocation.maxExecutors", initial))
-    return max(min(initial, maximum), int(conf.get("spark.dynamicAllocation.minExecutors", 0)))
+    named = [int(conf[key]) for key in keys if key in conf] or [DEFAULT_EXECUTORS]
+    return max(*named, int(conf.get("spark.dynamicAllocation.minExecutors", 0)))
+
+
+def allocates_dynamically(conf: Mapping[str, str]) -> bool:
+    """Return whether the number of executors follows the work, which is the default."""
+    return conf.get("spark.dynamicAllocation.enabled", "true").lower() != "false"
 
 
 def gigabytes(text: str | None, default: float) -> float:

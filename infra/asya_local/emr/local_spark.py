@@ -56,8 +56,6 @@ _UNHEEDED = {
     "spark.executor.memory": _ONE_PROCESS,
     "spark.driver.cores": _ONE_PROCESS,
     "spark.driver.memoryOverhead": _ONE_PROCESS,
-    "spark.master": _ONE_PROCESS,
-    "spark.submit.deployMode": _ONE_PROCESS,
     "spark.emr-serverless.": _OTHER_CLUSTER,
     "spark.kubernetes.": _OTHER_CLUSTER,
     "spark.yarn.": _OTHER_CLUSTER,

@@ -17,9 +17,12 @@ from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.mesh_model import StorageSection
 from asya_infra.mesh_file.spark import (
+    INITIAL_EXECUTORS,
+    SET_BY_EMR,
     application_capacity,
     knows_capacity,
     max_concurrent_runs,
+    max_executors,
     overhead_mb,
     run_size,
     warm_capacity,
@@ -68,7 +71,11 @@ def check_spark(context: Context) -> Iterator[Finding]:
     for name, actor in context.mesh.actors.items():
         if actor.spark is None:
             continue
-        findings = [*_actor(actor, actor.spark), *_files(actor, actor.spark, storage, context.namespace)]
+        findings = [
+            *_actor(actor, actor.spark),
+            *_settings(actor.spark, application),
+            *_files(actor, actor.spark, storage, context.namespace),
+        ]
         if not findings and knows_capacity(application):
             findings = list(_fits(actor.spark, application))
             misfits = misfits or bool(findings)
@@ -106,13 +113,40 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
                 )
     if spark.tables == "iceberg" and spark.catalog != "glue" and {"catalog", "tables"} & spark.written.keys():
         yield ("spark", "tables"), _NO_CATALOG
+
+
+def _settings(spark: SparkSection, application: ApplicationSection) -> Iterator[Finding]:
+    """Check the settings of Spark that a mesh file cannot set, and those that EMR Serverless refuses."""
     for setting in spark.conf:
         if setting in _OWN_KEYS:
             yield ("spark", "conf", setting), f"has a key of its own; set {_OWN_KEYS[setting]} instead"
+        if setting in SET_BY_EMR:
+            yield (
+                ("spark", "conf", setting),
+                "is set by EMR Serverless, which places the driver and its executors; remove it",
+            )
+    place, text = ("spark", "conf", INITIAL_EXECUTORS), spark.conf.get(INITIAL_EXECUTORS)
+    if text is None:
+        return
+    if not text.isdecimal():
+        yield place, f"should be a whole number; got {text!r}"
+        return
+    initial, most = int(text), max_executors(spark, application)
+    if initial > spark.executors.max:
+        yield (
+            place,
+            f"is more than executors.max ({spark.executors.max}), which EMR Serverless refuses; lower it, or raise executors.max",
+        )
+    elif initial > most:
+        yield (
+            place,
+            f"is more than the {most} executors that fit into the application, to which executors.max is clamped; lower it, or "
+            "raise spark.application.max_vcpu or max_memory",
+        )
 
 
 def _worker(spark: SparkSection, key: str, kind: str, worker: WorkerSection) -> Iterator[Finding]:
-    shape, overhead = WORKERS[worker.cores], overhead_mb(spark, kind, worker)
+    shape, overhead = WORKERS[worker.cores], overhead_mb(spark.conf, kind, worker.memory)
     if worker.memory + overhead > shape.max_gb * 1024:
         yield (
             ("spark", key, "memory"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from asya_local.authentication.admission import page_token
 from asya_local.emr.capacity import size_of
 from asya_local.emr.errors import conflict, throttled, validation_error
+from asya_local.emr.refused_settings import refusal
 from asya_local.emr.run_registry import RunRegistry, TokenBucket, TokenMismatchError, now
 from asya_local.emr.runs import TERMINAL, WAITING, JobRun, new_run_id
 from asya_local.emr.settings import ApplicationSettings, EmrSettings
@@ -154,11 +155,11 @@ class Service:
             raise validation_error("jobDriver.sparkSubmit is required, because this is a Spark application")
         try:
             submit = parse(job.get("sparkSubmitParameters"), _spark_defaults(parameters))
-            size = size_of(submit.conf)
-        except (SubmitParametersError, ValueError) as error:
+        except SubmitParametersError as error:
             raise validation_error(str(error)) from None
-        if missing := missing_catalog(submit.conf):
-            raise validation_error(missing)
+        if problem := refusal(submit.conf) or missing_catalog(submit.conf):
+            raise validation_error(problem)
+        size = size_of(submit.conf)
         token = parameters["clientToken"]
         request = {key: value for key, value in parameters.items() if key != "clientToken"}
         fingerprint = json.dumps(request, sort_keys=True)

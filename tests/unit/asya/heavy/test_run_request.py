@@ -83,7 +83,7 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert conf["spark.emr-serverless.driver.disk"] == "30g"
     assert "spark.emr-serverless.executor.disk" not in conf
     assert conf["spark.dynamicAllocation.minExecutors"] == "0"
-    assert conf["spark.dynamicAllocation.initialExecutors"] == "1"
+    assert conf["spark.dynamicAllocation.initialExecutors"] == conf["spark.executor.instances"] == "1"
     assert conf["spark.dynamicAllocation.maxExecutors"] == "7"
     assert conf["spark.emr-serverless.driverEnv.GREETING"] == conf["spark.executorEnv.GREETING"] == 'it\'s "me" $HOME'
     assert conf["spark.emr-serverless.driverEnv.ASYA_DATA_URI"] == DEPLOYMENT.data_uri
@@ -91,6 +91,12 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     words = shlex.split(text)
     assert words[words.index("--py-files") + 1] == ",".join(DEPLOYMENT.py_files)
     assert words[words.index("--archives") + 1] == f"{DEPLOYMENT.jobs}#asya-jobs,{JOB.archives[0]}"
+
+
+def test_a_run_begins_with_the_executors_of_its_conf() -> None:
+    job = replace(JOB, conf={"spark.dynamicAllocation.initialExecutors": "0"})
+    conf = conf_of(run_request(MANIFEST, job, DEPLOYMENT).submit_parameters)
+    assert conf["spark.dynamicAllocation.initialExecutors"] == conf["spark.executor.instances"] == "0"
 
 
 PACKAGES = f"{ASSETS}/{'c' * 64}.tar.gz"

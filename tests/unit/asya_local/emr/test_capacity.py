@@ -22,7 +22,11 @@ LIMITS = Limits(max_vcpu=16, max_memory_gb=128, max_concurrent_runs=15)
     [
         ({}, Size(DEFAULT, DEFAULT, 3)),
         ({"spark.dynamicAllocation.initialExecutors": "1"}, Size(DEFAULT, DEFAULT, 1)),
-        ({"spark.dynamicAllocation.maxExecutors": "2"}, Size(DEFAULT, DEFAULT, 2)),
+        (
+            {"spark.dynamicAllocation.initialExecutors": "1", "spark.executor.instances": "2"},
+            Size(DEFAULT, DEFAULT, 2),
+        ),
+        ({"spark.dynamicAllocation.minExecutors": "4"}, Size(DEFAULT, DEFAULT, 4)),
         ({"spark.dynamicAllocation.enabled": "false", "spark.executor.instances": "2"}, Size(DEFAULT, DEFAULT, 2)),
         (
             {

@@ -86,6 +86,45 @@ pytestmark = pytest.mark.usefixtures("folder")
             "4: actors.a.spark.conf.spark.dynamicAllocation.maxExecutors: has a key of its own; set executors.max instead",
         ),
         (
+            "",
+            "executors: {max: 2}, conf: {spark.dynamicAllocation.initialExecutors: 3}",
+            "",
+            "4: actors.a.spark.conf.spark.dynamicAllocation.initialExecutors: is more than executors.max (2), which EMR "
+            "Serverless refuses; lower it, or raise executors.max",
+        ),
+        (
+            "",
+            "executors: {max: 20}, conf: {spark.dynamicAllocation.initialExecutors: 16}",
+            "",
+            "4: actors.a.spark.conf.spark.dynamicAllocation.initialExecutors: is more than the 15 executors that fit into the "
+            "application, to which executors.max is clamped; lower it, or raise spark.application.max_vcpu or max_memory",
+        ),
+        (
+            "",
+            "conf: {spark.dynamicAllocation.initialExecutors: few}",
+            "",
+            "4: actors.a.spark.conf.spark.dynamicAllocation.initialExecutors: should be a whole number; got 'few'",
+        ),
+        (
+            "",
+            "conf: {spark.master: yarn}",
+            "",
+            "4: actors.a.spark.conf.spark.master: is set by EMR Serverless, which places the driver and its executors; remove it",
+        ),
+        (
+            "",
+            "conf: {spark.submit.deployMode: cluster}",
+            "",
+            "4: actors.a.spark.conf.spark.submit.deployMode: is set by EMR Serverless, which places the driver and its executors; "
+            "remove it",
+        ),
+        (
+            "",
+            'driver: {memory: 6g}, conf: {spark.emr-serverless.memoryOverheadFactor: "0.5"}',
+            "",
+            "4: actors.a.spark.driver.memory: 6144 MB + 3072 MB overhead exceeds the 8192 MB of a worker with 1 cores",
+        ),
+        (
             "access: [{bucket: data, read: [lib/*]}]",
             'conf: {spark.jars: "s3://my-jars/a.jar"}',
             "",
