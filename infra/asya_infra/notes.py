@@ -12,8 +12,10 @@ from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
+from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.spark_settings import meant
-from asya_infra.mesh_file.user_code import find_stops
+from asya_infra.mesh_file.user_code import find_endless_waits, find_stops
 from asya_infra.permissions.needs import api_of
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
@@ -24,6 +26,7 @@ NAME_WITH_SERVER = 60
 DESCRIPTION_LENGTH = 1024
 """Characters that OpenAI takes."""
 
+_DEFAULT_TIMEOUT = ActorSection().timeout
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _FIRST = re.compile(r"[A-Za-z_]")
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -147,11 +150,31 @@ def code_notes(loaded: LoadedMesh) -> Iterator[str]:
         yield from described(found)
     yield from _stand_ins(loaded)
     yield from _misspelled_settings(loaded)
+    yield from _late_actors(loaded)
     for name, actor in loaded.mesh.actors.items():
+        for path, line, method in find_endless_waits(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
+            yield (
+                f"{path}:{line}: {method}() in a job of actor {name!r} waits for a stream without an end, until the time limit "
+                "of the envelope; read what is there with trigger(availableNow=True), or wait for some seconds"
+            )
         for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
             yield (
                 f"{path}:{line}: stop() does nothing in a job of actor {name!r}, because its run stops Spark after the last "
                 "envelope; remove the call"
+            )
+
+
+def _late_actors(loaded: LoadedMesh) -> Iterator[str]:
+    """Yield a note for each actor that may work beyond the deadline of all tools that lead to it, but for handlers by default."""
+    for name, actor in loaded.mesh.actors.items():
+        if actor.spark is None and actor.timeout == _DEFAULT_TIMEOUT:
+            continue
+        tools = {title: tool.timeout for title, tool in loaded.mesh.tools.items() if name in (tool.route or (title,))}
+        if tools and actor.timeout > max(tools.values()):
+            tool = max(tools, key=lambda title: tools[title])
+            yield (
+                f"{loaded.path}: actors.{name}.timeout: {format_duration(actor.timeout)} is more than the deadline of the tool "
+                f"{tool!r}, {format_duration(tools[tool])}, which ends the task before; shorten it, or raise tools.{tool}.timeout"
             )
 
 

@@ -20,6 +20,7 @@ from asya_infra.build.code_tree import NO_SECRET, WITHOUT_AWS, ImportPath, funct
 from asya_infra.build.folder import build_once
 from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target
 from asya_infra.contracts.check import hold_together
+from asya_infra.imports.jobs import job_notes
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh, to_table
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Finding
@@ -116,7 +117,7 @@ def check_imports(loaded: LoadedMesh, root: Path, seconds: float = IMPORT_SECOND
 
 
 def load_importable(path: Path, stage: str | None, root: Path) -> LoadedMesh:
-    """Load a mesh file, hold the types of its actors against each other, and import its handlers.
+    """Load a mesh file, hold the types of its actors against each other, import its handlers, and look up imports of its jobs.
 
     Args:
         path: the mesh file.
@@ -135,7 +136,7 @@ def load_importable(path: Path, stage: str | None, root: Path) -> LoadedMesh:
         raise MeshFileError([*error.problems, *problems]) from None
     if problems:
         raise MeshFileError(problems)
-    return replace(held, notes=(*held.notes, *imports.notes))
+    return replace(held, notes=(*held.notes, *imports.notes, *job_notes(loaded, root)))
 
 
 def _groups(loaded: LoadedMesh, actors: Mapping[str, ActorSection], table: MeshTable) -> list[list[dict[str, Any]]]:

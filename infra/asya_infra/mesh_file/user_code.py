@@ -72,12 +72,16 @@ Shape = Literal["payload", "dataframe"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _IMPORTS_FOLLOWED = 8
 # What scripts call the session and the context.
+_WAITS = frozenset({"awaitTermination", "awaitAnyTermination"})
+_TRIGGERS_WITH_END = frozenset({"availableNow", "once"})
 _SPARK_NAMES = frozenset({"spark", "sc", "session", "spark_session", "sparkContext", "spark_context", "getOrCreate"})
 
 LIBRARIES = frozenset(
     {"asya", "asya_spark", "aws_lambda_powertools", "boto3", "botocore", "cronsim", "msgspec", "py4j", "pyspark"}
 )
 """Packages that functions and job runs import besides user code and the standard library."""
+JOB_LIBRARIES = frozenset({"asya", "asya_spark", "py4j", "pyspark"})
+"""Those of them that code of jobs can import."""
 
 
 class CodeError(Exception):
@@ -184,6 +188,95 @@ def find_stops(folder: Path, job: str) -> Iterator[tuple[Path, int]]:
             words |= {part.id for part in ast.walk(node.func.value) if isinstance(part, ast.Name)}
             if words & _SPARK_NAMES and "streams" not in words:
                 yield path, node.lineno
+
+
+def find_endless_waits(folder: Path, job: str) -> Iterator[tuple[Path, int, str]]:
+    """Yield file, line and method of each call in the job's module that waits for the end of a stream without one."""
+    try:
+        path = find_definition(folder, job).path
+    except CodeError:
+        return
+    calls = [
+        (node, node.func.attr)
+        for node in ast.walk(_parse(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
+    triggers = (call for call, method in calls if method == "trigger")
+    if any(keyword.arg in _TRIGGERS_WITH_END for trigger in triggers for keyword in trigger.keywords):
+        return
+    for call, method in calls:
+        if method in _WAITS and not call.args and not call.keywords:
+            yield path, call.lineno, method
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import of a package that is not in the folder of the code.
+
+    Attributes:
+        path: the file.
+        line: its line.
+        package: the first part of the name.
+    """
+
+    path: Path
+    line: int
+    package: str
+
+
+def find_imports(folder: Path, name: str) -> Iterator[Import]:
+    """Yield the imports of other packages that run when a module is imported, whatever holds, and those of its own imports.
+
+    Those in `if`, in `try … except` and in functions are left out, because code may go on without them.
+    """
+    try:
+        modules = [find_definition(folder, name).path]
+        for path in modules:  # which grows
+            for statement in _unconditional(_parse(path).body):
+                modules += [each for each in _own_modules(folder, path, statement) if each not in modules]
+                for package in _packages_of(statement):
+                    if not _is_own(folder, package):
+                        yield Import(path, statement.lineno, package)
+    except CodeError:
+        return
+
+
+_Import = ast.Import | ast.ImportFrom
+
+
+def _unconditional(body: list[ast.stmt]) -> Iterator[_Import]:
+    for statement in body:
+        if isinstance(statement, _Import):
+            yield statement
+        elif isinstance(statement, ast.With | ast.ClassDef) or (
+            isinstance(statement, ast.Try) and not statement.handlers
+        ):
+            yield from _unconditional(statement.body)
+
+
+def _packages_of(statement: _Import) -> list[str]:
+    if isinstance(statement, ast.Import):
+        return [alias.name.partition(".")[0] for alias in statement.names]
+    return [(statement.module or "").partition(".")[0]] if statement.level == 0 else []
+
+
+def _is_own(folder: Path, package: str) -> bool:
+    return (folder / package).is_dir() or (folder / f"{package}.py").is_file()
+
+
+def _own_modules(folder: Path, path: Path, statement: _Import) -> Iterator[Path]:
+    """Yield the files of the folder that a statement imports, packages above them included."""
+    if isinstance(statement, ast.Import):
+        names = [alias.name.split(".") for alias in statement.names]
+    else:
+        package = list(path.parent.relative_to(folder).parts)
+        base = package[: len(package) - statement.level + 1] if statement.level else []
+        module = [*base, *(statement.module.split(".") if statement.module else [])]
+        names = [module, *([*module, alias.name] for alias in statement.names)]
+    for name in names:
+        for end in range(1, len(name) + 1):
+            if (file := _module_file(folder, name[:end])) is not None:
+                yield file
 
 
 def returns(folder: Path, handler: str) -> bool:

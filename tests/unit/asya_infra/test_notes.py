@@ -111,3 +111,54 @@ def test_a_misspelled_setting_of_spark_is_noted(tmp_path: Path) -> None:
         "mesh.yaml: actors.load.spark.conf: Spark has no setting 'spark.sql.ansi.enable', and would ignore it; did you mean "
         "'spark.sql.ansi.enabled'?"
     ]
+
+
+@pytest.mark.parametrize(
+    ("stream", "method"),
+    [
+        ("stream.start().awaitTermination()", "awaitTermination"),
+        ("spark.streams.awaitAnyTermination()", "awaitAnyTermination"),
+        ("stream.trigger(processingTime='1 minute').start().awaitTermination()", "awaitTermination"),
+        ("stream.trigger(availableNow=True).start().awaitTermination()", None),
+        ("stream.trigger(once=True).start().awaitTermination()", None),
+        ("stream.start().awaitTermination(60)", None),
+        ("stream.start().awaitTermination(timeout=60)", None),
+    ],
+)
+def test_a_job_that_waits_for_a_stream_without_an_end_is_noted(tmp_path: Path, stream: str, method: str | None) -> None:
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs" / "lake.py").write_text(f"def load(spark, payload):\n    stream = spark\n    {stream}\n")
+    found = notes_of(tmp_path, "  load: {spark: {job: lake.load}}\n")
+    assert [note.partition(" in a job")[0] for note in found if "without an end" in note] == (
+        [f"spark_jobs/lake.py:3: {method}()"] if method else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("actor", "tools", "note"),
+    [
+        (
+            "spark: {job: lake.load}",
+            "{load: {timeout: 10m}}",
+            "actors.load.timeout: 15m is more than the deadline of the tool 'load', 10m, which ends the task before; shorten it, "
+            "or raise tools.load.timeout",
+        ),
+        (
+            "handler: shop.one, timeout: 80s",
+            "{short: {route: [d, load], timeout: 20s}, longer: {route: [load], timeout: 1m}, other: {route: [d], timeout: 5m}}",
+            "actors.load.timeout: 80s is more than the deadline of the tool 'longer', 1m, which ends the task before; shorten it, "
+            "or raise tools.longer.timeout",
+        ),
+        ("spark: {job: lake.load}", "{load: {}}", None),
+        ("spark: {job: lake.load}", "{load: {timeout: 10m}, night: {route: [load], timeout: 1h}}", None),
+        ("handler: shop.one", "{load: {timeout: 5s}}", None),
+        ("handler: shop.one, timeout: 80s", "{other: {route: [d], timeout: 5s}}", None),
+    ],
+)
+def test_an_actor_that_may_work_beyond_the_deadline_is_noted(
+    tmp_path: Path, actor: str, tools: str, note: str | None
+) -> None:
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs" / "lake.py").write_text("def load(spark, payload): return payload\n")
+    found = notes_of(tmp_path, f"  load: {{{actor}}}\ntools: {tools}\n")
+    assert [each for each in found if ".timeout: " in each] == ([f"mesh.yaml: {note}"] if note else [])
