@@ -96,6 +96,29 @@ def check_label(name: str, what: str) -> str:
     return name
 
 
+BRANCHES_LIMIT = 100
+BRANCH_LIMIT = 64
+
+
+def check_branches(branches: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `branches` if they are the names of the branches of one set (`protocol §9.branches`).
+
+    Raises:
+        TypeError: a name is no text.
+        ValueError: they are too many, two are equal, or a name is empty, too long or has a control character.
+    """
+    if len(branches) > BRANCHES_LIMIT:
+        raise ValueError(f"{len(branches)} branches; {BRANCHES_LIMIT} at most, and sets nest: branch in two steps")
+    for name in branches:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a branch is a text, not a {type(name).__name__}")
+        if not 0 < len(name) <= BRANCH_LIMIT or not name.isprintable():
+            raise ValueError(f"{name!r} is no name of a branch: 1 to {BRANCH_LIMIT} printable characters")
+    if len(set(branches)) < len(branches):
+        raise ValueError("two branches have the same name")
+    return branches
+
+
 def is_reserved(actor: str) -> bool:
     """Whether a user may not give an actor this name (`protocol §1`)."""
     return actor.startswith("x-") or actor in _RESERVED

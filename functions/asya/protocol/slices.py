@@ -38,7 +38,8 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         origin_id: the id of the fanned-out envelope, which is the id of the merged envelope too.
         slice_index: 0 for the origin, 1 and up for the items.
         slice_count: the number of slices, including slice 0.
-        aggregation_key: JSON pointer to the list of results in the origin's payload.
+        aggregation_key: JSON pointer to the results in the origin's payload.
+        branches: the names of the slices 1 and up, if the results are an object; None if they are a list.
         outer: the header of an enclosing set; the origin gets it back when it leaves this set.
     """
 
@@ -48,6 +49,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     slice_index: int
     slice_count: int
     aggregation_key: str
+    branches: tuple[str, ...] | None = None
     outer: Raw | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
@@ -58,12 +60,20 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
                 raise ValueError(f"{name} must have 1 to {ids.ID_LIMIT} bytes")
         _check_place(self.slice_index, self.slice_count)
         check_pointer(self.aggregation_key)
+        if self.branches is not None and len(names.check_branches(self.branches)) != self.slice_count - 1:
+            raise ValueError(f"branches has {len(self.branches)} names for a slice_count of {self.slice_count}")
+
+    @property
+    def branch(self) -> str | None:
+        """The name of this slice; None for the origin, and in a set whose results are a list."""
+        return self.branches[self.slice_index - 1] if self.branches is not None and self.slice_index else None
 
     @property
     def place(self) -> str:
         """What a key says of the place of a slice: all of its header but the enclosing set (`protocol §4.keys.sets`)."""
         parts = (self.actor, self.set_id, self.origin_id, self.slice_index, self.slice_count, self.aggregation_key)
-        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:_PLACE_DIGITS]
+        named = parts if self.branches is None else (*parts, self.branches)
+        return hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:_PLACE_DIGITS]
 
     @property
     def enclosing(self) -> "SliceHeader | None":
@@ -88,6 +98,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     Attributes:
         deadline_at: the deadline of the slice.
         slice_id, actor: the envelope that ended, and the actor at which it did; None if an unreadable message names neither.
+        branch: the name of the slice; None in a set whose results are a list.
     """
 
     set_id: str
@@ -99,6 +110,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     deadline_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     slice_id: str | None = None
     actor: str | None = None
+    branch: str | None = None
 
     def __post_init__(self) -> None:
         """Reject an invalid message, both when it is decoded and when it is made."""
@@ -109,7 +121,8 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
         """The error of the slice, with a message that names the slice and its actor first."""
         name = f" ({self.slice_id})" if self.slice_id else ""
         place = f" at {self.actor}" if self.actor else ""
-        subject = f"slice {self.slice_index}{name}{place}"
+        what = f"slice {self.slice_index}" if self.branch is None else f"branch {self.branch!r}"
+        subject = f"{what}{name}{place}"
         if self.error is None:
             end = "was canceled" if self.phase == states.CANCELED else "ended without a result"
             return ErrorInfo(type="SliceFailed", message=f"{subject} {end}")

@@ -12,7 +12,7 @@ from asya.protocol import headers as header_names
 from asya.protocol.envelope import Frame
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.fan_out import FanOut
+from asya.runtime.fan_out import RECEIVED, FanOut
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -51,10 +51,10 @@ def slice_frames(output: FanOut, state: GeneratorState) -> Iterator[Frame]:
     """The frames of a fan-out, with the changes since the start.
 
     Raises:
-        NotJsonError: an item is not JSON; the error names its index.
+        NotJsonError: an item is not JSON; the error names it.
     """
     for part in output.slices(state.view):
-        payload = None if part.number == 0 else _encode_item(part.number - 1, part.item)
+        payload = None if part.item is RECEIVED else _encode_item(output.name_of(part.number), part.item)
         frame = state.frame(payload)
         header = encode_value(part.header)
         yield replace(frame, next=part.next, headers={**frame.headers, header_names.FAN_IN: header})
@@ -75,11 +75,11 @@ def encode_models(value: Any) -> Raw:
         return encode_value(plain(value))
 
 
-def _encode_item(index: int, item: Any) -> Raw:
+def _encode_item(name: str, item: Any) -> Raw:
     try:
         return encode_models(item)
     except NotJsonError as error:
-        raise NotJsonError(f"items[{index}]: {error}") from None
+        raise NotJsonError(f"{name}: {error}") from None
 
 
 def encode_members(values: dict[str, Any], field: str) -> dict[str, Raw]:

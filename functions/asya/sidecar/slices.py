@@ -66,7 +66,7 @@ class SecondFrameError(ValueError):
     def __init__(self, actor: str) -> None:
         super().__init__(
             f"{actor!r} gave more than one frame for a slice, but a slice has one result; "
-            "yield one frame, or open a nested set with fan_out"
+            "yield one frame, or open a nested set with fan_out or branches"
         )
 
     @property
@@ -114,7 +114,7 @@ def require_slice_header(hop: Hop) -> SliceHeader:
     if header is None:
         raise TargetError(
             f"{hop.actor!r} merges slices, but the envelope has no header {headers.FAN_IN}; "
-            "send slices from fan_out only"
+            "send slices from fan_out or branches only"
         )
     if fan_in_actor_of(hop.envelope, header, hop.mesh) != hop.actor:
         raise TargetError(f"the slice belongs to a set of {header.actor!r}, but arrived at {hop.actor!r}")
@@ -156,6 +156,7 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
                 deadline_at=parse_time(status.deadline_at) if status and status.deadline_at else None,
                 slice_id=envelope.id,
                 actor=envelope.route.curr or None,
+                branch=header.branch,
             )
             deliveries.append(Delivery(actor, encode_message(slice_end), "slice-ended"))
         header = header.enclosing if header.slice_index == 0 else None

@@ -10,6 +10,8 @@ from asya_infra.mesh_file.mesh_model import MeshFile
 _MODULE = ".py"
 _NAMED = re.compile("|".join(map(re.escape, sorted(names.ROUTABLE_CREW))))
 _FAN_OUT = re.compile(r"\bfan_out\b")
+# The word may mean something else in a module that does not import from the layer.
+_BRANCHES = re.compile(r"(?s)(?=.*\basya\b).*\bbranches\b")
 
 
 def crew_of(loaded: LoadedMesh) -> frozenset[str]:
@@ -43,11 +45,11 @@ def _pauses(mesh: MeshFile) -> Iterator[bool]:
 
 
 def _named_by_code(loaded: LoadedMesh) -> Iterator[str]:
-    """Yield the names in the modules of the actors. A handler may put any of them into a route, and `fan_out` does."""
+    """Yield the names in the modules of the actors. A handler may put any of them into a route, and `fan_out` and `branches` do."""
     for code in loaded.deployed_code():
         for file in code.files:
             if file.target.endswith(_MODULE):
                 text = file.source.read_text(encoding="utf-8", errors="replace")
                 yield from _NAMED.findall(text)
-                if _FAN_OUT.search(text):
+                if _FAN_OUT.search(text) or _BRANCHES.match(text):
                     yield names.FAN_IN

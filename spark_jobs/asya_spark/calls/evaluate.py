@@ -10,7 +10,7 @@ from typing import Any
 from asya.contracts.codec import plain
 from asya.protocol import headers
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard, with_digits
+from asya.runtime.fan_out import RECEIVED, FanOut, FanOutError, OutputGuard, with_digits
 from asya_spark import strict_json
 from asya_spark.manifest import Envelope
 
@@ -133,7 +133,7 @@ def _check_output(guard: OutputGuard, value: object) -> None:
 def _slices(fan_out: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """The frames of a fan-out: the origin, with the payload as received, and one frame for each item."""
     for fan_out_slice in fan_out.slices(view):
-        members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.number else {}
+        members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.item is not RECEIVED else {}
         slice_view = replace(
             view,
             next=list(fan_out_slice.next),

@@ -44,7 +44,13 @@ def positional(*names_and_defaults: str | tuple[str, Any]) -> list[tuple[str, st
     return [(name, "POSITIONAL_OR_KEYWORD", default) for name, default in pairs]
 
 
-def test_handlers_import_data_and_fan_out() -> None:
+def test_handlers_import_branches_data_and_fan_out() -> None:
+    assert parameters(asya.branches) == [
+        *positional("routes"),
+        ("payloads", "KEYWORD_ONLY", None),
+        ("into", "KEYWORD_ONLY", "/results"),
+        ("at", "KEYWORD_ONLY", "x-fan-in"),
+    ]
     assert parameters(asya.fan_out) == [
         *positional("items"),
         ("to", "KEYWORD_ONLY", None),

@@ -211,12 +211,13 @@ def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw] | 
 
 
 def _merge(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: datetime) -> Delivery:
-    """Insert the results of slices 1 to N into slice 0, in numeric order, and route it on."""
+    """Insert the results of slices 1 to N into slice 0, in numeric order, as a list or by the names of branches; route it on."""
     missing = frozenset(decision.missing)
     try:
         header = _header_of(origin.envelope)
-        results = (bytes(NULL if index in missing else items[index]) for index in range(1, header.slice_count))
-        payload = insert(origin.envelope.payload, header.aggregation_key, Raw(b"[" + b",".join(results) + b"]"))
+        results = (NULL if index in missing else items[index] for index in range(1, header.slice_count))
+        joined = list(results) if header.branches is None else dict(zip(header.branches, results, strict=True))
+        payload = insert(origin.envelope.payload, header.aggregation_key, Raw(msgspec.json.encode(joined)))
     except ValueError as error:
         info = ErrorInfo(type="ValueError", message=f"the results cannot be put into the payload: {error}")
         return _end(origin, status.failed(origin.status, reason="RuntimeError", now=decision.at, error=info))

@@ -40,6 +40,43 @@ def test_a_header_is_read_back_and_its_enclosing_one_kept_as_it_is() -> None:
     assert (enclosing.set_id, enclosing.slice_index, enclosing.enclosing) == ("outer", 3, None)
 
 
+@pytest.mark.rule("9.branches")
+@pytest.mark.parametrize(("index", "branch"), [(0, None), (1, "stats"), (3, "raw")])
+def test_a_slice_knows_the_name_of_its_branch(index: int, branch: str | None) -> None:
+    names = {"branches": ["stats", "features", "raw"], "slice_index": index}
+    header = slice_header(decode(message(headers={"x-asya-fan-in": HEADER | names})))
+    assert header is not None
+    assert header.branch == branch
+
+
+@pytest.mark.rule("9.branches", "9.set-size")
+@pytest.mark.parametrize(
+    "names",
+    [["a", "b"], ["a", "b", "c", "d"], ["a", "a", "b"], ["a", "", "b"], ["a", "b", 3], "abc", ["a\n", "b", "c"], []],
+)
+def test_names_that_are_not_one_for_each_slice_are_malformed(names: Any) -> None:
+    with pytest.raises(ValueError, match="x-asya-fan-in"):
+        slice_header(decode(message(headers={"x-asya-fan-in": HEADER | {"branches": names}})))
+
+
+@pytest.mark.rule("4.keys.sets", "9.branches")
+def test_every_part_of_a_header_is_a_part_of_its_place() -> None:
+    """A key vouches for the place of a slice: a holder of one slice can change nothing of it."""
+    changed: dict[str, Any] = {
+        "actor": "join",
+        "set_id": "set-2",
+        "origin_id": "env-2",
+        "slice_index": 1,
+        "slice_count": 4,
+        "aggregation_key": "/other",
+        "branches": ["a", "c", "b"],
+    }
+    named = HEADER | {"slice_count": 4, "branches": ["a", "b", "c"]}
+    headers = [named, HEADER, *(named | {name: value} for name, value in changed.items() if named[name] != value)]
+    found = [slice_header(decode(message(headers={"x-asya-fan-in": header}))) for header in headers]
+    assert len({header.place for header in found if header is not None}) == len(headers) == 8
+
+
 def test_an_envelope_that_is_not_a_slice_has_no_header() -> None:
     assert slice_header(decode(message())) is None
     assert slice_header(decode(message(headers={"x-asya-fan-in": None}))) is None

@@ -216,7 +216,7 @@ def test_an_item_that_json_cannot_hold_is_named() -> None:
         ({"items": [], "to": ["a"], "at": ""}, "ValueError", "name is empty"),
         ({"items": [], "to": ["a"], "into": "results"}, "ValueError", "not a JSON pointer"),
         ({"items": range(MAX_ITEMS + 1), "to": ["a"]}, "ValueError", "sets nest"),
-        ({"items": 3, "to": ["a"]}, "TypeError", "not iterable"),
+        ({"items": 3, "to": ["a"]}, "TypeError", "items must be a list, not a int"),
     ],
 )
 def test_mistakes_are_raised_where_they_are_made(arguments: dict[str, Any], kind: str, problem: str) -> None:

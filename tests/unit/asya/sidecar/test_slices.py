@@ -112,7 +112,7 @@ def test_a_slice_at_its_fan_in_actor_is_taken() -> None:
 @pytest.mark.parametrize(
     ("headers", "problem"),
     [
-        ({}, "send slices from fan_out only"),
+        ({}, "send slices from fan_out or branches only"),
         ({"x-asya-fan-in": header(actor="infer")}, "belongs to a set of 'infer', but arrived at 'x-fan-in'"),
         ({"x-asya-fan-in": header(slice_index=9)}, "slice_index 9 is not within"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya import fan_out
+from asya import branches, fan_out
 from asya.function.hop import Delivery
 from asya.heavy.results import deliveries
 from asya.protocol import ids
@@ -75,6 +75,18 @@ def test_every_kind_of_job_fans_out(job: Callable[[], Any]) -> None:
     headers = [frame["headers"]["x-asya-fan-in"] for frame in (origin, first, second)]
     assert [header["slice_index"] for header in headers] == [0, 1, 2]
     assert {header["set_id"] for header in headers} == {ids.set_id("env-1", 0, 1)}
+
+
+@pytest.mark.rule("9.branches")
+def test_a_job_branches_with_the_payload_that_it_received() -> None:
+    ways = {"stats": ["score"], "raw": []}
+    origin, stats, raw = (json.loads(line) for line in lines(lambda: branches(ways, payloads={"raw": None})))
+    assert "payload" not in origin
+    assert "payload" not in stats  # as it was received
+    assert (raw["payload"], stats["next"], raw["next"]) == (None, ["score", "x-fan-in"], ["x-fan-in"])
+    assert stats["headers"]["x-asya-fan-in"]["branches"] == ["stats", "raw"]
+    _, sent, _ = deliveries_of(lines(lambda: branches({"stats": ["post"], "raw": []}, payloads={"raw": None})))
+    assert json.loads(bytes(decode(sent.body).payload)) == {"text": "hello"}
 
 
 def test_a_fan_out_is_a_jobs_only_output() -> None:
