@@ -5,6 +5,7 @@
     with data.open(payload["flights"]) as body: ...
     data.write("reports/42.html", html.encode(), "text/html; charset=utf-8")
     for file in data.list("raw/", suffix=".csv"): ...
+    for row in data.rows("raw/flights.csv.gz"): ...
 
 A reference is any key that S3 allows, such as `Screenshot [1] 50%.png`, and names one file: no character of it is a pattern.
 References are relative to the *data URI* in the environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, and
@@ -12,6 +13,7 @@ References are relative to the *data URI* in the environment variable `ASYA_DATA
 """
 
 import builtins
+import gzip
 import hashlib
 import heapq
 import io
@@ -19,7 +21,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -41,12 +43,14 @@ from asya.protocol.data_references import (
     is_folder_marker,
     pattern_of_prefix,
 )
+from asya.protocol.data_rows import DataRow, Format, Lines, check_columns, format_of, read_rows
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import ListObjectsV2RequestPaginateTypeDef
 
-__all__ = ["VARIABLE", "DataFile", "list", "open", "read", "size", "uri", "write"]
+__all__ = ["VARIABLE", "DataFile", "DataRow", "list", "open", "read", "rows", "size", "uri", "write"]
 
 VARIABLE = "ASYA_DATA_URI"
 _LONGEST_NAME = 255
@@ -57,6 +61,9 @@ _ODD_NAME = ".reference"
 """The end of the name of a file with such a reference."""
 _DRAFT = ".draft-"
 _DRAFT_NAME = re.compile(rf"{re.escape(_DRAFT)}[a-z0-9_]{{8}}")
+_READ_AHEAD = 4 * 2**20
+"""Bytes of a file with rows in one request."""
+_GZIP = b"\x1f\x8b"
 
 
 class _NoFileError(FileNotFoundError, ValueError):
@@ -94,6 +101,44 @@ def list(prefix: str, *, suffix: str = "", after: str = "") -> Iterator[DataFile
     return (
         each for each in found if each.reference.endswith(suffix) and not is_folder_marker(each.reference, each.size)
     )
+
+
+def rows(
+    reference: str,
+    *,
+    after: str = "",
+    format: str | None = None,  # noqa: A002  (as of other readers)
+    columns: Sequence[str] = (),
+) -> Iterator[DataRow]:
+    """The rows of a file of CSV or JSON Lines in their order, plain or compressed with gzip.
+
+    The file is read while the rows are used, in parts of 4 MiB, so the memory does not grow with it. A malformed row has no value
+    and a `problem`; the rows after it come all the same.
+
+    Args:
+        reference: the file.
+        after: the `cursor` of a row, to get only the rows after it: goes on where a handler stopped.
+        format: `csv` or `jsonl`, of a file whose name does not end with `.csv`, `.jsonl` or `.ndjson`, and perhaps `.gz`.
+        columns: the names of the columns of a CSV file whose first row does not name them.
+
+    Raises:
+        ValueError: the reference or the columns are malformed, or the format is unknown.
+        ValueError: of the iteration: the columns are malformed, a quote is not closed, compressed data is damaged, the cursor is of
+            another file, or the file has changed.
+        FileNotFoundError, PermissionError: of the iteration, as in `size`.
+    """
+    form = format_of(check_reference(reference), format)
+    return _rows(reference, form, after, check_columns(columns, form))
+
+
+def _rows(reference: str, form: Format, after: str, columns: tuple[str, ...]) -> Iterator[DataRow]:
+    file = _Parts(_store(), reference)
+    stream: BinaryIO = io.BufferedReader(file, _READ_AHEAD)
+    is_compressed = stream.read(len(_GZIP)) == _GZIP
+    stream.seek(0)
+    if is_compressed:
+        stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+    yield from read_rows(Lines(reference, file.version, stream), form, after, columns)
 
 
 def size(reference: str) -> int:
@@ -143,6 +188,12 @@ class _Store(Protocol):
     def uri(self, reference: str) -> str: ...
     def files(self, prefix: str, after: str) -> Iterator[DataFile]: ...
     def size(self, reference: str) -> int: ...
+    def version(self, reference: str) -> tuple[int, str]:
+        """Bytes, and a text that differs for each content of the file."""
+
+    def part(self, reference: str, version: str, start: int, end: int) -> bytes:
+        """Bytes of a version of a file, which has all of them."""
+
     def open(self, reference: str) -> BinaryIO: ...
     def write(self, reference: str, body: bytes, content_type: str) -> None: ...
 
@@ -172,6 +223,16 @@ class _Bucket:
     def size(self, reference: str) -> int:
         with self._readable_errors(reference, "read"):
             return _s3().head_object(Bucket=self.name, Key=self._key(reference))["ContentLength"]
+
+    def version(self, reference: str) -> tuple[int, str]:
+        with self._readable_errors(reference, "read"):
+            found = _s3().head_object(Bucket=self.name, Key=self._key(reference))
+            return found["ContentLength"], found["ETag"].strip('"')
+
+    def part(self, reference: str, version: str, start: int, end: int) -> bytes:
+        key, span = self._key(reference), f"bytes={start}-{end - 1}"
+        with self._readable_errors(reference, "read"):
+            return _s3().get_object(Bucket=self.name, Key=key, Range=span, IfMatch=f'"{version}"')["Body"].read()
 
     def open(self, reference: str) -> BinaryIO:
         with self._readable_errors(reference, "read"):
@@ -220,6 +281,8 @@ class _Bucket:
                     f"may not {action} {reference!r} ({self.uri(reference)}): it does not exist, "
                     f"or the actor's `access` in the mesh file does not let it {action} that"
                 ) from error
+            if code in {"412", "PreconditionFailed"}:
+                raise _changed(reference) from error
             raise
 
 
@@ -242,6 +305,16 @@ class _Folder:
 
     def size(self, reference: str) -> int:
         return self._existing(reference).stat().st_size
+
+    def version(self, reference: str) -> tuple[int, str]:
+        return _version(self._existing(reference).stat())
+
+    def part(self, reference: str, version: str, start: int, end: int) -> bytes:
+        with self.open(reference) as file:
+            if _version(os.fstat(file.fileno()))[1] != version:
+                raise _changed(reference)
+            file.seek(start)
+            return file.read(end - start)
 
     def open(self, reference: str) -> BinaryIO:
         return builtins.open(self._existing(reference), "rb")
@@ -289,6 +362,42 @@ class _Folder:
         return self.root / _ODD_KEYS / hashlib.sha256(reference.encode()).hexdigest()
 
 
+class _Parts(io.RawIOBase):
+    """One version of a file, read in parts. No connection stays open between them, however long the work on a row takes."""
+
+    def __init__(self, store: _Store, reference: str) -> None:
+        self._store, self._reference = store, reference
+        self._size, self.version = store.version(reference)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        end = min(self._position + len(view), self._size)
+        if end <= self._position:
+            return 0
+        part = self._store.part(self._reference, self.version, self._position, end)
+        view[: len(part)] = part
+        self._position += len(part)
+        return len(part)
+
+
+def _version(found: os.stat_result) -> tuple[int, str]:
+    return found.st_size, f"{found.st_size:x}-{found.st_mtime_ns:x}-{found.st_ino:x}"
+
+
 def _files_below(folder: str, start: str, prefix: str) -> Iterator[DataFile]:
     """The files below a folder whose references begin with a prefix, in the order of S3; `start` is its own reference."""
     try:
@@ -329,6 +438,10 @@ def _write(path: Path, body: bytes) -> None:
 def _missing(reference: str, uri: str) -> FileNotFoundError:
     kind = _NoFileError if reference.endswith("/") else FileNotFoundError
     return kind(f"file {reference!r} does not exist ({uri}){hint(reference)}")
+
+
+def _changed(reference: str) -> ValueError:
+    return ValueError(f"{reference} has changed while it was read; read it from its beginning")
 
 
 def _store() -> _Store:

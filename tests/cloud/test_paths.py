@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -311,11 +312,22 @@ def test_1_a_handler_lists_what_its_access_covers(envelopes: SentEnvelopes) -> N
         mesh.upload(reference, b"x")
     covered = {"notes/listed/": ["notes/listed/a.txt", "notes/listed/b.txt"], "notes/../notes-2/": []}
     refused = {"": "*", "notes-2/": "notes-2/*", "flags/": "flags/*"}
-    sent = send(cloud, NewEnvelope(["lister"], {"prefixes": [*covered, *refused]}))
+    sent = send(cloud, NewEnvelope(["files"], {"prefixes": [*covered, *refused]}))
     lists = wait_for_final_state(cloud, sent).payload
     assert {prefix: lists[prefix] for prefix in covered} == covered
     for prefix, pattern in refused.items():
         assert f'add access: [{{bucket: data, read: "{pattern}"}}] to the actor' in lists[prefix]
+
+
+@pytest.mark.rule("1.references.rows", "1.references.rows.after")
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_1_a_handler_reads_the_rows_of_a_file(envelopes: SentEnvelopes, suffix: str) -> None:
+    values = [{"number": number} for number in range(3)]
+    body = "\n".join(json.dumps(value) for value in values).encode()
+    reference = f"notes/rows/a{suffix}"
+    envelopes.cloud.mesh.upload(reference, gzip.compress(body) if suffix.endswith(".gz") else body)
+    sent = send(envelopes.cloud, NewEnvelope(["files"], {"file": reference}))
+    assert wait_for_final_state(envelopes.cloud, sent).payload == {"rows": values, "after": values[1:]}
 
 
 def test_a_handler_in_envelope_mode_advances_the_route(envelopes: SentEnvelopes) -> None:

@@ -26,26 +26,6 @@ from asya.protocol.triggers import ObjectSource, Trigger
 from tests.doubles.s3_keys import any_key
 
 
-@pytest.fixture(params=["s3://meshdata/data/", "s3://meshdata", "folder"])
-def store(request, tmp_path, monkeypatch):
-    if request.param == "folder":
-        monkeypatch.setenv("ASYA_DATA_URI", f"file://{tmp_path}/")
-        yield f"file://{tmp_path}/"
-        return
-    monkeypatch.setenv("ASYA_DATA_URI", request.param)
-    for variable, value in {
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-    }.items():
-        monkeypatch.setenv(variable, value)
-    with mock_aws():
-        data._s3.cache_clear()
-        boto3.client("s3").create_bucket(Bucket="meshdata")
-        yield request.param.rstrip("/") + "/"
-    data._s3.cache_clear()
-
-
 def test_what_is_written_is_read(store):
     body = bytes(range(256)) * 40
     assert data.write("reports/a.html", body, "text/html") == "reports/a.html"

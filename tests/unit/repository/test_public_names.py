@@ -59,15 +59,25 @@ def test_handlers_import_branches_data_and_fan_out() -> None:
     ]
     from asya import data
 
-    assert {name: parameters(getattr(data, name)) for name in ("uri", "list", "size", "open", "read", "write")} == {
+    assert {
+        name: parameters(getattr(data, name)) for name in ("uri", "list", "rows", "size", "open", "read", "write")
+    } == {
         "uri": positional("reference"),
         "list": [*positional("prefix"), *keywords({"suffix": "", "after": ""})],
+        "rows": [*positional("reference"), *keywords({"after": "", "format": None, "columns": ()})],
         "size": positional("reference"),
         "open": positional("reference"),
         "read": positional("reference"),
         "write": positional("reference", "body", ("content_type", "application/octet-stream")),
     }
     assert [field.name for field in fields(data.DataFile)] == ["reference", "size", "changed_at"]
+    assert [field.name for field in fields(data.DataRow) if not field.name.startswith("_")] == [
+        "reference",
+        "line",
+        "cursor",
+        "problem",
+    ]
+    assert isinstance(data.DataRow.value, property)
     assert data.VARIABLE == "ASYA_DATA_URI"
 
 

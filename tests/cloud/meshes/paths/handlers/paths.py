@@ -161,9 +161,13 @@ def once(payload: Payload) -> Iterator[Any]:
     yield payload
 
 
-def lists(payload: Payload) -> Payload:
-    """Lists the prefixes of the payload: their references, or the error."""
-    return {prefix: _listed(prefix) for prefix in payload["prefixes"]}
+def files(payload: Payload) -> Payload:
+    """The references of each prefix, or the error; the rows of a file, and those after its first row."""
+    if "prefixes" in payload:
+        return {prefix: _listed(prefix) for prefix in payload["prefixes"]}
+    rows = [*data.rows(payload["file"])]
+    after = data.rows(payload["file"], after=rows[0].cursor)
+    return {"rows": [row.value for row in rows], "after": [row.value for row in after]}
 
 
 def _listed(prefix: str) -> list[str] | str:
