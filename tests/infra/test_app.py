@@ -51,14 +51,18 @@ def test_synthesis_prints_and_writes_what_it_finds(
     assert Findings.read(tmp_path) == Findings(("beyond the default quota of an account: queues",))
 
 
-def test_aws_needs_an_issuer_with_tls(tmp_path: Path) -> None:
+def test_an_issuer_of_this_machine_is_for_a_stage_of_the_local_cloud(tmp_path: Path) -> None:
     (tmp_path / "functions" / "handlers").mkdir(parents=True)
     (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     (tmp_path / "mesh.yaml").write_text(
-        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: http://127.0.0.1:1, audience: us}}\n"
+        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: https://who, audience: us}}\n"
+        "stages:\n  local: {gateway: {jwt: {issuer: http://127.0.0.1:1}}}\n  prod: {}\n"
     )
-    with pytest.raises(OptionError, match="API Gateway needs TLS"):
-        add_mesh(App(context={"mesh": "mesh.yaml"}), tmp_path)
+    local = add_mesh(App(context={"mesh": "mesh.yaml", "stage": "local", "layer_target": "local"}), tmp_path)
+    assert local.file.gateway.jwt is not None
+    assert local.file.gateway.jwt.issuer == "http://127.0.0.1:1"
+    with pytest.raises(OptionError, match=r"API Gateway needs TLS.*stages\.local\.gateway\.jwt"):
+        add_mesh(App(context={"mesh": "mesh.yaml", "stage": "local"}), tmp_path)
 
 
 def test_an_invalid_option(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ def _without_path(operator: str) -> str:
 
 
 def _as_pattern(operator: str) -> re.Pattern[str]:
-    """Compile a pattern; `*` matches any text."""
-    return re.compile(".*".join(map(re.escape, operator.split("*"))))
+    """Compile a pattern; `*` matches any text, line feeds too."""
+    return re.compile(".*".join(map(re.escape, operator.split("*"))), re.DOTALL)
 
 
 def _matches(patterns: Iterable[re.Pattern[str]], values: Iterable[str]) -> bool:

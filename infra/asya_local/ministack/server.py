@@ -7,7 +7,10 @@ TLS-terminating proxy to each request. Calls of HTTP APIs keep `http`, because t
 
 Authentication: MiniStack takes root for the access key `test`, any 12 digits and its configured key, without a signature, and
 serves some paths to everybody. The wrapper admits a request by `asya_local.authentication`, checks its signature, and tells
-MiniStack whose it is. MiniStack's own check of signatures is off. Calls of HTTP APIs reach no other service.
+MiniStack whose it is. MiniStack's own check of signatures is off. Calls of HTTP APIs reach no other service, and no path that
+MiniStack serves at every host, such as `/health`.
+
+Patterns: `*` and `?` of a policy match a line feed, as on AWS. MiniStack's do not.
 
 Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts tokens without an expiry.
 
@@ -42,6 +45,7 @@ Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` 
 import asyncio
 import base64
 import dataclasses
+import functools
 import importlib.util
 import json
 import os
@@ -50,8 +54,8 @@ import resource
 import runpy
 import sys
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -117,6 +121,8 @@ _dynamodb_transaction_checks = iam_actions.dynamodb_transaction_checks
 _enforce = iam_evaluator.enforce
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 _handle_special_data_plane_request = front._handle_special_data_plane_request
+_handle_pre_body_request = front._handle_pre_body_request
+_handle_post_body_shortcuts = front._handle_post_body_shortcuts
 _enforce_execute_api = front._enforce_execute_api
 
 
@@ -321,6 +327,31 @@ async def handle_special_data_plane_request(*request: Any, **more: Any) -> Any:
     return front._with_data_plane_headers(response or _api_error(404, "Not Found"), request_id, wildcard_cors=False)
 
 
+async def handle_pre_body_request(method: str, path: str, headers: dict[str, str], *request: Any) -> Any:
+    """Serve a path of MiniStack's own, such as its health. An HTTP API has no such paths: each is one of its routes."""
+    if _is_of_api(headers, path):
+        return None
+    return await _handle_pre_body_request(method, path, headers, *request)
+
+
+async def handle_post_body_shortcuts(method: str, path: str, headers: dict[str, str], *request: Any) -> Any:
+    """Serve a call that MiniStack knows by its path, as `handle_pre_body_request` does."""
+    if _is_of_api(headers, path):
+        return None
+    return await _handle_post_body_shortcuts(method, path, headers, *request)
+
+
+def _is_of_api(headers: Mapping[str, str], path: str) -> bool:
+    return front._parse_execute_api_url(headers.get("host", ""), path) is not None
+
+
+@functools.lru_cache(maxsize=10_000)
+def compiled_pattern(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    """Return the expression for a pattern of IAM: `*` is any text and `?` any character, line feeds too."""
+    parts = ({"*": ".*", "?": "."}.get(character, re.escape(character)) for character in pattern)
+    return re.compile("".join(parts) + r"\Z", re.DOTALL | (re.IGNORECASE if ignore_case else re.NOFLAG))
+
+
 async def behind_tls(scope: dict[str, Any], receive: Any, send: Any, *, secret: str = "") -> None:
     """Serve MiniStack's ASGI application, behind the headers of a proxy, to the requests that may enter."""
     if scope["type"] == "websocket":
@@ -333,7 +364,7 @@ async def behind_tls(scope: dict[str, Any], receive: Any, send: Any, *, secret: 
 
 async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send: Any, secret: str) -> None:
     path = scope["path"]
-    is_api = front._parse_execute_api_url(call.headers.get("host", ""), path) is not None
+    is_api = _is_of_api(call.headers, path)
     answer: Entry | Signature | Refusal = admit(call, path, secret, is_api=is_api)
     if answer is Entry.SIGNATURE:
         answer = authenticate(call, None, _secret_key, datetime.now(UTC))
@@ -500,11 +531,14 @@ def _patch_ministack(secret: str) -> None:
     iam_actions.dynamodb_service_context = dynamodb_service_context
     iam_actions.dynamodb_transaction_checks = dynamodb_transaction_checks
     iam_evaluator.enforce = enforce
+    iam_evaluator._fnmatch_compile = compiled_pattern
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
     front.pin_signed_request = pin_signed_request
     front._enforce_execute_api = enforce_execute_api
     front._handle_special_data_plane_request = handle_special_data_plane_request
+    front._handle_pre_body_request = handle_pre_body_request
+    front._handle_post_body_shortcuts = handle_post_body_shortcuts
     function_credentials.install(lambda_runtime, lambda_svc, sts)
     _module("code_cache")["install"](lambda_runtime)
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
@@ -536,7 +570,7 @@ def main() -> None:
     config.keep_alive_timeout = 75
     config.graceful_timeout = 1
     config.loglevel = os.environ.get("LOG_LEVEL", "INFO")
-    asyncio.run(serve(partial(behind_tls, secret=secret), config))
+    asyncio.run(serve(functools.partial(behind_tls, secret=secret), config))
 
 
 if __name__ == "__main__":

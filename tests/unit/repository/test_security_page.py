@@ -468,6 +468,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya_local/authentication/test_admission.py": (
             "test_services_take_signed_requests_and_apis_decide_for_themselves",
         ),
+        "unit/asya_local/ministack/test_server.py": ("test_the_host_of_an_api_has_the_paths_of_the_api_alone",),
     },
     "local.internal": {
         "unit/asya_local/authentication/test_admission.py": (

@@ -153,7 +153,8 @@ def jwt_api(
     """
     if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
         raise OptionError(
-            f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
+            f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}. Only the local "
+            "cloud takes it: name it in a stage of its own, under stages.local.gateway.jwt, and start `asya local up --stage local`"
         )
     # Links lead to the API for signed calls.
     calls = [call for call in calls_of(mesh.table) if call.is_for_tokens(jwt.calls)]

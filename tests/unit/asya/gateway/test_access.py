@@ -138,6 +138,8 @@ def test_subjects_of_two_issuers_are_two_callers() -> None:
         ("groups=mesh-operators", bearer(groups=("mesh-operators x",)), False),
         ("groups=mesh-operators", bearer(group=("mesh-operators",)), False),
         ("groups=mesh-*", bearer(groups=("mesh-operators",)), True),
+        ("groups=mesh-*", bearer(groups=("mesh-\noperators",)), True),
+        ("groups=mesh", bearer(groups=("mesh\n",)), False),
         ("https://example.com/roles=admin", bearer(**{"https://example.com/roles": "admin"}), True),
         ("sub=alice", bearer(), True),
         ("sub=alice", bearer("bob", sub="alice"), False),

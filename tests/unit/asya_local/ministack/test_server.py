@@ -9,6 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
+from asya_infra.permissions.evaluation import Request, is_allowed
 from tests.doubles.issuer import Issuer, new_key, public_jwk
 from tests.paths import PROJECT
 
@@ -148,6 +149,33 @@ async def serve(method, path, headers):
     await server["behind_tls"](scope, receive, send, secret="secret")
     return [read, sent[0]["status"]]
 print(json.dumps([asyncio.run(serve(*case)) for case in json.load(sys.stdin)]))
+"""
+AT_AN_API = """
+import asyncio, json, os, runpy, sys
+os.environ |= {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "right", "MINISTACK_ACCOUNT_ID": "000000000000"}
+os.environ |= {"GATEWAY_PORT": "4566"}
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+async def ask(method, host, path):
+    sent = []
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+    async def send(message):
+        sent.append(message)
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+             "headers": [(b"host", host.encode())]}
+    await server["behind_tls"](scope, receive, send, secret="secret")
+    return [sent[0]["status"], sent[1]["body"].decode()]
+async def answers(cases):
+    return [await ask(*case) for case in cases]
+print(json.dumps(asyncio.run(answers(json.load(sys.stdin)))))
+"""
+PATTERNS = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+from ministack.core import iam_evaluator
+print(json.dumps([[iam_evaluator.fnmatch_iam_cs(*case), iam_evaluator.fnmatch_iam(*case)] for case in json.load(sys.stdin)]))
 """
 TRANSACTIONS = """
 import json, runpy, sys
@@ -447,3 +475,47 @@ def test_a_stranger_fills_no_memory() -> None:
     answers = results_of(BODIES, cases)
     assert [read for read, _ in answers] == [0, 0, 0, 0, 21, 11, 11, 0, 0]
     assert {status for _, status in answers} <= {403, 413}
+
+
+OWN_PATHS = (
+    *(
+        ("GET", path)
+        for path in ("/health", "/.well-known/jwks.json", "/pool/.well-known/openid-configuration", "/login")
+    ),
+    *(
+        ("GET", path)
+        for path in ("/oauth2/authorize", "/oauth2/userInfo", "/v2/", "/v2/_catalog", "/iceberg/v1/config")
+    ),
+    *(
+        ("POST", path)
+        for path in ("/health", "/oauth2/token", "/Execute", "/BeginTransaction", "/v20180820/accesspoint/a")
+    ),
+    *(("PUT", path) for path in ("/health", "/v20180820/tags/a", f"/_ministack/cfn-response/{'0' * 32}")),
+)
+"""What MiniStack serves at any host by the path alone."""
+
+
+@pytest.mark.slow
+def test_the_host_of_an_api_has_the_paths_of_the_api_alone() -> None:
+    """A stranger learns nothing of MiniStack there, such as its services by `GET /health`."""
+    hosts = {"0a1b2c3d.execute-api.localhost:4566": "", "127.0.0.1:4566": "/_aws/execute-api/0a1b2c3d/$default"}
+    cases = [(method, host, prefix + path) for host, prefix in hosts.items() for method, path in OWN_PATHS]
+    plain = [(method, host, f"{prefix}/anything") for host, prefix in hosts.items() for method, _ in OWN_PATHS]
+    assert results_of(AT_AN_API, cases) == results_of(AT_AN_API, plain)
+
+
+@pytest.mark.slow
+@pytest.mark.rule("13.doors.paths")
+def test_a_pattern_of_a_policy_matches_any_text() -> None:
+    """As `asya_infra.permissions.evaluation` has it: a line feed is a character, and ends no text."""
+    characters = ["\n", "\r", "\u2028", "a", "*", "?", ".", "", "aa", "a\n"]
+    patterns = ("x*", "x?", "xa*", "x*a", "xa")
+    cases = [(f"x{one}{two}", pattern) for one in characters for two in characters for pattern in patterns]
+    expected = [
+        is_allowed([{"Effect": "Allow", "Action": "a:b", "Resource": pattern}], Request("a:b", text))
+        for text, pattern in cases
+    ]
+    assert [exact for exact, _ in results_of(PATTERNS, cases)] == expected
+    assert 0 < sum(expected) < len(expected)
+    cases = [("ab:C\n", "AB:*"), ("AB:c", "ab:C"), ("ab:c\n", "ab:c")]
+    assert results_of(PATTERNS, cases) == [[False, True], [False, True], [False, False]]
