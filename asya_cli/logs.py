@@ -52,6 +52,7 @@ def logs(
     since: Annotated[
         str, typer.Option("--since", help="Of an actor: only lines since then, such as 30m or 2h.")
     ] = "1h",
+    of_task: Annotated[bool, typer.Option("--task", help="An envelope's id, also if an actor has this name.")] = False,
     as_json: JsonLines = False,
     selected: MeshOptions,
 ) -> None:
@@ -70,7 +71,7 @@ def logs(
     try:
         with aws_errors("cannot read the logs", _PERMISSIONS):
             reader = LogReader(logs_of(mesh), as_json=as_json)
-            if reader.functions.has_logs(subject):
+            if not of_task and reader.functions.has_logs(subject):
                 _follow_actor(reader, subject, start, follow=follow)
             else:
                 _follow_task(reader, mesh, subject, selected.as_typed(), follow=follow)

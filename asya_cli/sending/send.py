@@ -5,7 +5,6 @@ Warns of hops that will fail, before an envelope is sent (`protocol §5.12`).
 
 from __future__ import annotations
 
-import os
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,19 +133,12 @@ def check_id(envelope_id: str) -> None:
     """Check the id of a new envelope.
 
     Raises:
-        CommandError: It has no or too many bytes, is a key of the mesh, or only the mesh gives out such ids.
+        CommandError: No envelope may have it, or only the mesh gives out such ids.
     """
     from asya.protocol import ids
 
-    if ids.is_special_key(envelope_id):
-        raise CommandError(
-            f"--id {envelope_id} begins as a key of the mesh's own tables", "Give another id, or --new-id."
-        )
-    if not ids.is_usable(envelope_id):
-        raise CommandError(
-            f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}",
-            "Give another id, or --new-id.",
-        )
+    if (problem := ids.problem_of(envelope_id)) is not None:
+        raise CommandError(f"--id {problem}", "Give another id, or --new-id.")
     if ids.is_reserved(envelope_id):
         raise CommandError(
             f"--id {envelope_id} is a UUID of version 8, which only the mesh gives out, to children among others",

@@ -7,7 +7,9 @@ const VIEWS: [string, View][] = [
     "#/tasks?status=failed&actor=bill&error=KeyError%3A+%27price%27&age=2h&roots=true&retrying=true",
     { page: "tasks", filter: { status: "failed", actor: "bill", error: "KeyError: 'price'", age: "2h", roots: true, retrying: true } },
   ],
-  ["#/tasks/a%2Fb%23c", { page: "task", id: "a/b#c", tab: "overview" }],
+  ...["order 7", "é", "日本", "x+y", "a:b", "a&b=c;d", "...", "'a'", '"a"', "{id}", "<b>", "*", "a|b", " a ", "\u200b"].map(
+    (id): [string, View] => [`#/tasks/${encodeURIComponent(id)}`, { page: "task", id, tab: "overview" }],
+  ),
   ["#/tasks/order-1?show=payloads&hop=3", { page: "task", id: "order-1", tab: "payloads", hop: 3 }],
   ["#/mesh", { page: "mesh" }],
   ["#/mesh?tool=order", { page: "mesh", tool: "order" }],

@@ -128,7 +128,7 @@ class Task:
 
         Raises:
             InvalidAnswersError: Answers are invalid; the task stays paused.
-            ConflictError: The task is not paused.
+            ConflictError: The task is not paused, or is in a later pause.
             NotFoundError: There is no such task.
         """
         self._client.resume(self.id, encoded(answers))
@@ -193,7 +193,7 @@ def new_task_id(given: str | None) -> str:
     """Return the id of a new task: the given one, or a random one.
 
     Raises:
-        ValueError: The given one has no or too many bytes, is a key of the mesh, or only the mesh gives out such ids.
+        ValueError: No envelope may have the given one, or only the mesh gives out such ids.
     """
     from uuid import uuid4
 
@@ -201,10 +201,8 @@ def new_task_id(given: str | None) -> str:
 
     if given is None:
         return str(uuid4())
-    if not ids.is_usable(given):
-        raise ValueError(
-            f"the id {given!r} has no or more than {ids.ID_LIMIT} bytes, or begins as a key of the mesh's own tables"
-        )
+    if (problem := ids.problem_of(given)) is not None:
+        raise ValueError(f"the id {given!r} {problem}")
     if ids.is_reserved(given):
         raise ValueError(f"the id {given!r} is a UUID of version 8, which only the mesh gives out")
     return given

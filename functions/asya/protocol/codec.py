@@ -83,7 +83,7 @@ def decode(body: bytes, upgrade: Upgrade | None = None, *, message_id: str = "")
 
 
 def _is_plain(envelope: Envelope) -> bool:
-    """Whether the envelope needs no careful pass: its id has a safe length, and no empty value counts as absent.
+    """Whether the envelope needs no careful pass: its id is usable, and no empty value counts as absent.
 
     All headers are decoded once here, so later readers need not handle malformed ones.
 
@@ -95,8 +95,7 @@ def _is_plain(envelope: Envelope) -> bool:
     status = envelope.status
     if status is not None and not _has_plain_times(status):
         return False
-    has_plain_id = 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and not ids.is_special_key(envelope.id)
-    return has_plain_id and envelope.parent_id != "" and status != _NO_STATUS
+    return ids.is_usable(envelope.id) and envelope.parent_id != "" and status != _NO_STATUS
 
 
 def _has_plain_times(status: Status) -> bool:
@@ -247,14 +246,9 @@ def id_of(members: Members, name: str = "id") -> str:
 
 
 def _check_id(value: str, name: str) -> None:
-    if not value:
-        raise ParseError(f"{name} is empty")
-    if ids.is_special_key(value):
-        raise ParseError(
-            f"{name} begins as a key of the mesh's own tables ({value.partition('#')[0]}); choose another one"
-        )
-    if not ids.is_usable(value):
-        raise ParseError(f"{name} has {len(value.encode())} bytes; {ids.ID_LIMIT} at most")
+    problem = ids.problem_of(value)
+    if problem is not None:
+        raise ParseError(f"{name} {problem}")
 
 
 def _route_of(raw: Raw, envelope_id: str) -> Route:

@@ -5,11 +5,13 @@ import re
 import uuid
 from typing import TypeGuard
 
-from asya.protocol.table_keys import SPECIAL_KEYS
+from asya.protocol.table_keys import OUTAGE_KEY
 
 ID_LIMIT = 256
-_SPECIAL_KEYS = frozenset(key for key in SPECIAL_KEYS if not key.endswith("*"))
-_SPECIAL_PREFIXES = tuple(key.removesuffix("*") for key in SPECIAL_KEYS if key.endswith("*"))
+ALLOWED = "an id has none of / \\ ? # %, no control characters and no line separators, begins with no '-', and is not '.' or '..'"
+"""Which ids there may be, in the words of an error."""
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_REFUSED = re.compile(r"[/\\?#%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _OF_THE_MESH = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(-[1-9][0-9]*)*", re.ASCII | re.IGNORECASE
 )
@@ -64,15 +66,35 @@ def is_reserved(envelope_id: str) -> bool:
 
 
 def is_usable(value: object) -> TypeGuard[str]:
-    """Whether a value can be an envelope id: a string of 1 to 256 bytes of UTF-8 that is no key of another item."""
-    if not isinstance(value, str) or is_special_key(value):
-        return False
-    return 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
+    """Whether a value can be an envelope id (`protocol §1.id`)."""
+    return isinstance(value, str) and problem_of(value) is None
 
 
-def is_special_key(text: str) -> bool:
-    """Whether an id would be a key in the table of claims that is no claim. IAM would refuse the claim on its end."""
-    return text.startswith(_SPECIAL_PREFIXES) or text in _SPECIAL_KEYS
+def problem_of(envelope_id: str) -> str | None:
+    """Say why an envelope may not have an id, behind the word `id` (`protocol §1.id.characters`).
+
+    Every other id is one part of a path, of a link and of a key, whoever decodes it, and an argument of a command.
+
+    Returns:
+        What is wrong with it; None for a usable one.
+    """
+    if envelope_id == OUTAGE_KEY:  # IAM would refuse the claim on its end
+        return "is a key of the mesh's own tables; choose another one"
+    if _PLAIN.fullmatch(envelope_id) is not None:
+        return None
+    if not envelope_id:
+        return "is empty"
+    if (size := len(envelope_id.encode("utf-8", "surrogatepass"))) > ID_LIMIT:
+        return f"has {size} bytes; {ID_LIMIT} at most"
+    if (refused := _REFUSED.search(envelope_id)) is not None:
+        what = f"has {refused[0]!a}"
+    elif envelope_id.startswith("-"):
+        what = "begins with '-'"
+    elif envelope_id in (".", ".."):
+        what = f"is {envelope_id!r}"
+    else:
+        return None
+    return f"{what}; {ALLOWED}"
 
 
 def _uuid_of(*parts: object) -> str:

@@ -56,8 +56,8 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """Reject an invalid header, both when it is decoded and when it is made."""
         names.check_label(self.actor, "fan-in actor")
         for name in ("set_id", "origin_id"):
-            if not ids.is_usable(getattr(self, name)):
-                raise ValueError(f"{name} must have 1 to {ids.ID_LIMIT} bytes")
+            if (problem := ids.problem_of(getattr(self, name))) is not None:
+                raise ValueError(f"{name} {problem}")
         _check_place(self.slice_index, self.slice_count)
         check_pointer(self.aggregation_key)
         if self.branches is not None and len(names.check_branches(self.branches)) != self.slice_count - 1:

@@ -143,8 +143,8 @@ def _decode_report(raw: Raw) -> Report:
 
 
 def _partial_problems(event: PartialEvent) -> Iterator[str]:
-    if not ids.is_usable(event.id):
-        yield f"id must have 1 to {ids.ID_LIMIT} bytes"
+    if (problem := ids.problem_of(event.id)) is not None:
+        yield f"id {problem}"
     for name, number, lowest, highest in (
         ("generation", event.generation, 0, GENERATION_LIMIT),
         ("position", event.position, 0, COUNT_LIMIT),
@@ -202,8 +202,8 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     """Check the limits that the types do not express."""
     data = event.data
     for name, text in (("id", event.id), ("parent_id", event.parent_id), ("root_id", event.root_id)):
-        if not (ids.is_usable(text) or (name != "id" and text is None)):
-            yield f"{name} must have 1 to {ids.ID_LIMIT} bytes"
+        if text is not None and (reason := ids.problem_of(text)) is not None:
+            yield f"{name} {reason}"
     for name, number, lowest, highest in (
         ("generation", event.generation, 0, GENERATION_LIMIT),
         ("position", event.position, 0, COUNT_LIMIT),

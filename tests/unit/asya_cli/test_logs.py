@@ -66,7 +66,7 @@ class FakeMesh:
         self.run: RunNote | None = None
 
     def task(self, envelope_id: str) -> TaskView | None:
-        if envelope_id != "order-7":
+        if envelope_id not in ("order-7", "ship"):
             return None
         status: Any = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
         return TaskView(
@@ -112,6 +112,14 @@ def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh
         "KeyError: 'x'",
         f"{shown_at(2)} x-sump  ERROR   envelope failed envelope_id=order-7 reason=RuntimeError",
     ]
+
+
+@pytest.mark.rule("1.id.characters")
+def test_a_task_with_the_name_of_an_actor_has_lines_of_its_own(mesh: FakeMesh) -> None:
+    mesh.write("ship", 1, entry("handler failed", envelope_id="order-7"))
+    mesh.write("bill", 2, entry("handler failed", envelope_id="ship"))
+    assert lines("ship") == [f"{shown_at(1)} ship  INFO    handler failed envelope_id=order-7"]
+    assert lines("ship", "--task") == [f"{shown_at(2)} bill  INFO    handler failed envelope_id=ship"]
 
 
 @pytest.fixture

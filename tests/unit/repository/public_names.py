@@ -80,7 +80,7 @@ COMMANDS = {
     "local time": "SPAN --state --json",
     "local up": "--mesh --state --stage --secrets",
     "report": "--since --start --tool --json --state --namespace --region --profile",
-    "logs": "SUBJECT --follow -f --since --json --state --namespace --region --profile",
+    "logs": "SUBJECT --follow -f --since --task --json --state --namespace --region --profile",
     "validate": "--mesh --stage --limits --json",
     "graph": "--mesh --stage --format --output -o",
     "schema": "--mesh",

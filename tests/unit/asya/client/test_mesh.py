@@ -44,10 +44,10 @@ def test_a_payload_is_sent_to_its_actor(
 
 
 def test_an_id_of_ones_own_is_sent_once(gateway: FakeGateway, mesh: Mesh) -> None:
-    gateway.answers = [(404, {}), (200, task("running", "order/7"))]
-    assert mesh.send("check", {}, task_id="order/7").id == "order/7"
-    assert mesh.send("check", {}, task_id="order/7").id == "order/7"
-    assert [envelope.id for envelope in gateway.sent] == ["order/7"]
+    gateway.answers = [(404, {}), (200, task("running", "order 7"))]
+    assert mesh.send("check", {}, task_id="order 7").id == "order 7"
+    assert mesh.send("check", {}, task_id="order 7").id == "order 7"
+    assert [envelope.id for envelope in gateway.sent] == ["order 7"]
 
 
 def test_without_the_right_to_read_tasks_nothing_is_sent_twice(gateway: FakeGateway, mesh: Mesh) -> None:
@@ -60,8 +60,9 @@ def test_without_the_right_to_read_tasks_nothing_is_sent_twice(gateway: FakeGate
 @pytest.mark.parametrize(
     ("task_id", "problem"),
     [
-        ("", "no or more than 256 bytes"),
-        ("x" * 257, "no or more"),
+        ("", "is empty"),
+        ("x" * 257, "has 257 bytes; 256 at most"),
+        ("order/7", "has '/'; an id has none of"),
         ("0" * 8 + "-0000-8000-8000-" + "0" * 12, "version 8"),
     ],
 )

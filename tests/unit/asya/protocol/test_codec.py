@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from asya.protocol.codec import ParseError, decode, encode
 from tests.doubles.envelopes import message, status
+from tests.fuzz.envelope_ids import USABLE
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -31,7 +32,7 @@ def envelopes(draw: st.DrawFn) -> tuple[tuple[dict[str, bytes], bytes], bytes]:
     headers = draw(st.dictionaries(st.text(), JSON, max_size=3))
     extra = draw(st.dictionaries(st.text().filter(lambda name: name not in KNOWN_KEYS), JSON, max_size=2))
     members = {
-        "id": draw(st.text(min_size=1, max_size=60)),
+        "id": draw(USABLE),
         "route": {"prev": draw(NAMES), "curr": draw(st.text(max_size=8)), "next": draw(NAMES)},
         "headers": headers,
         "payload": draw(JSON),
@@ -100,7 +101,11 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
     ("id a number", message(id=7), "id must be a string, not a number", None),
     ("id too long", message(id="x" * 257), "id has 257 bytes; 256 at most", None),
     ("id too long in bytes", message(id="ü" * 129), "id has 258 bytes; 256 at most", None),
-    ("id a key", message(id="KEY#a"), "id begins as a key of the mesh's own tables (KEY); choose another one", None),
+    ("id a key", message(id="OUTAGE"), "id is a key of the mesh's own tables; choose another one", None),
+    ("id with a slash", message(id="w/x"), "id has '/'; an id has none of / \\ ? # %, no control characters", None),
+    ("id with a line feed", message(id="a\nb"), "id has '\\n'; an id has none of", None),
+    ("id an option", message(id="--yes"), "id begins with '-'; an id has none of", None),
+    ("id a folder", message(id=".."), "id is '..'; an id has none of", None),
     ("no route", message(route=...), "route is missing", "env-1"),
     ("route null", message(route=None), "route", "env-1"),
     ("route a list", message(route=["a"]), "route: Expected `object`", "env-1"),

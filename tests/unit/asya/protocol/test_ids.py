@@ -1,6 +1,10 @@
 """protocol §4: derived ids are UUIDs version 8, equal for a redelivery and different otherwise."""
 
+import posixpath
+import re
+import shlex
 import uuid
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -8,6 +12,8 @@ from hypothesis import strategies as st
 
 from asya.protocol import ids
 from asya.protocol.table_keys import SPECIAL_KEYS
+from tests.fuzz.envelope_ids import REFUSED, USABLE
+from tests.fuzz.sizes import examples
 
 HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st.integers(1, 99) | st.just("error"))
 
@@ -54,5 +60,28 @@ def test_the_key_of_an_item_that_is_no_claim_is_no_id(key: str) -> None:
     begin, is_prefix = key.removesuffix("*"), key.endswith("*")
     assert not ids.is_usable(begin)
     assert ids.is_usable(f"{begin}x") is not is_prefix
-    assert ids.is_usable(f" {begin}")
-    assert ids.is_usable(begin.lower())
+    assert ids.is_usable(begin.lower().replace("#", ""))
+
+
+@pytest.mark.rule("1.id.characters")
+@given(USABLE)
+@examples(200, 5000)
+def test_a_usable_id_is_one_part_of_a_path_whoever_decodes_it_and_an_argument(envelope_id: str) -> None:
+    assert ids.is_usable(envelope_id)
+    assert unquote(envelope_id) == envelope_id == unquote(quote(envelope_id, safe=""))
+    for written in (quote(envelope_id, safe=""), envelope_id):
+        parts = urlsplit(f"https://mesh/api/{written}/children")
+        assert unquote(parts.path) == f"/api/{envelope_id}/children" == posixpath.normpath(unquote(parts.path))
+    assert shlex.split(f"asya status {shlex.quote(envelope_id)}") == ["asya", "status", envelope_id]
+    assert re.fullmatch("(?!-).*", envelope_id)
+
+
+@pytest.mark.rule("1.id.characters")
+@given(REFUSED)
+@examples(200, 5000)
+def test_any_other_id_is_refused_with_what_ids_may_have(envelope_id: str) -> None:
+    problem = ids.problem_of(envelope_id)
+    assert problem is not None
+    assert problem.endswith(ids.ALLOWED) or envelope_id == "OUTAGE"
+    assert problem.isprintable()
+    assert not ids.is_usable(envelope_id)

@@ -108,7 +108,7 @@ def test_a_call_that_waits_prints_the_result_alone(gateway: FakeGateway, run: Ru
          ExitCode.TASK_FAILED, ["t1 failed (RuntimeError) at bill: KeyError: 'x'", "`asya replay t1 --state elsewhere`"]),
         (TASK | {"status": "canceled"}, ExitCode.TASK_FAILED, ["t1 was canceled"]),
         (TASK | {"status": "paused", "pause": PAUSE}, ExitCode.PAUSED,
-         ["t1 waits for an answer: Publish?", """asya resume t1 --input '{"approved":true}' --state elsewhere"""]),
+         ["t1 waits for an answer: Publish?", """asya resume t1 --input '{"approved":true}' --pause"""]),
     ],
 )  # fmt: skip
 def test_a_wait_tells_how_a_task_ended_and_what_to_type(
@@ -173,8 +173,10 @@ def test_an_argument_that_is_no_utf_8_is_refused(gateway: FakeGateway, run: Run)
 @pytest.mark.parametrize(
     ("envelope_id", "problem"),
     [
-        ("", "--id has 0 bytes; an id has 1 to 256"),
-        ("é" * 200, "--id has 400 bytes; an id has 1 to 256"),
+        ("", "--id is empty"),
+        ("é" * 200, "--id has 400 bytes; 256 at most"),
+        ("w/x", "--id has '/'; an id has none of"),
+        ("-x", "--id begins with '-'; an id has none of"),
         ("7b1ffbc0-5d1e-8c8a-9f61-2a7d1f0f9a11", "which only the mesh gives out"),
     ],
 )

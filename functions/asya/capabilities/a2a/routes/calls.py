@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from urllib.parse import unquote
 
 import msgspec
 from msgspec import UNSET
@@ -183,7 +182,7 @@ class A2ARoutes:
     def cancel_by_path(self, request: Request, now: datetime) -> Response:
         """Answer `POST /a2a/tasks/{id}:cancel`; a path variable of API Gateway is a whole segment, `:cancel` included."""
         caller = self.tools.access.caller(required_identity(request))
-        segment = unquote(request.parameters["id"])
+        segment = request.parameters["id"]
         if not segment.endswith(_CANCEL):
             raise ApiError(
                 404, "not_found", f"there is nothing at {request.path}; to cancel a task, use /a2a/tasks/{{id}}:cancel"

@@ -15,13 +15,14 @@ from asya.protocol import ids
 from asya.senders.aws.entry_items import OwnerClaims
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
+from tests.fuzz.envelope_ids import USABLE
 
 SENDERS = ("AIDAALICE", "AIDABOB")
 ROUTE = {"prev": [], "curr": "infer", "next": ["infer", "infer"]}
 
 
 @pytest.mark.slow
-@given(st.text(min_size=1, max_size=80), st.integers(1, 10**6))
+@given(USABLE, st.integers(1, 10**6))
 def test_a_numbered_id_names_its_parent(parent: str, index: int) -> None:
     child = child_ids.numbered_id(parent, index)
     assert child is not None

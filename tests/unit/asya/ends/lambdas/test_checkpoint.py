@@ -92,11 +92,6 @@ def test_stealth_is_kept_but_not_reported(world: MeshWorld) -> None:
     assert world.s3.keys("results/checkpoint/") == [KEY]
 
 
-def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
-    run(world, here(id="../../succeeded/x"))
-    assert world.s3.keys() == ["results/checkpoint/%2E%2E%2F%2E%2E%2Fsucceeded%2Fx/1.json"]
-
-
 @pytest.mark.rule("13.problem.senders")
 @pytest.mark.parametrize("members", [{}, {"status": ...}], ids=["with a status", "as a sender wrote it"])
 def test_a_queue_that_refuses_the_envelope_is_a_problem_of_its_task(

@@ -76,11 +76,6 @@ def test_a_stealth_envelope_is_kept_but_not_reported(world: MeshWorld) -> None:
     assert world.s3.keys("results/sump/") == ["results/sump/env-1.json"]
 
 
-def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
-    assert run(world, message(id="../../succeeded/env-1", status=FAILED)) == []
-    assert world.s3.keys() == ["results/sump/%2E%2E%2F%2E%2E%2Fsucceeded%2Fenv-1.json"]
-
-
 @pytest.mark.rule("11.index")
 @pytest.mark.parametrize("reporting", [True, False])
 def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld, reporting: bool) -> None:

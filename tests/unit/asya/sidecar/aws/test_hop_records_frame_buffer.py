@@ -15,7 +15,7 @@ from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message, raw
 from tests.unit.asya.protocol.test_codec import JSON
 
-ENVELOPE = decode(message(id="a/b", headers={"x-asya-generation": 2}))
+ENVELOPE = decode(message(id="a b", headers={"x-asya-generation": 2}))
 CHANGES = st.dictionaries(st.text(), st.none() | JSON.map(encode_value), max_size=3)
 FRAMES = st.builds(
     Frame, JSON.map(encode_value), st.none() | st.lists(st.text(), max_size=3).map(tuple), CHANGES, CHANGES
@@ -32,7 +32,7 @@ def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
     s3 = MemoryS3()
     assert make(s3).save(ENVELOPE, frames) == frames
     assert make(s3).load(ENVELOPE) == frames
-    assert s3.keys() == ["buffered/infer/a%2Fb/2/1.json"]
+    assert s3.keys() == ["buffered/infer/a%20b/2/1.json"]
 
 
 def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
@@ -82,5 +82,5 @@ def test_frames_that_code_of_another_actor_has_made_unreadable_count_as_none(
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "97")
     s3 = MemoryS3()
     storage = {} if form in FORMS else {"StorageClass": form}
-    s3.put_object(Bucket="mesh-bucket", Key="buffered/infer/a%2Fb/2/1.json", Body=FORMS.get(form, b"[]"), **storage)
+    s3.put_object(Bucket="mesh-bucket", Key="buffered/infer/a%20b/2/1.json", Body=FORMS.get(form, b"[]"), **storage)
     assert FrameBuffer(s3, "mesh-bucket", "x-fan-in").load(ENVELOPE, actor="infer") is None  # type: ignore[arg-type]

@@ -68,15 +68,15 @@ def test_the_first_slice_of_an_index_counts(store: SliceStore) -> None:
 @pytest.mark.rule("9.size")
 def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3: MemoryS3) -> None:
     large = b"x" * 4_097
-    assert put(store, 2, large[1:], set_id="../s") is None
+    assert put(store, 2, large[1:], set_id="s t") is None
     assert s3.keys() == []
-    uri = put(store, 1, large, set_id="../s")
+    uri = put(store, 1, large, set_id="s t")
     (key,) = s3.keys()
-    assert key.startswith("slices/%2E%2E%2Fs/000001-")
+    assert key.startswith("slices/s%20t/000001-")
     assert uri == f"s3://b/{key}"
-    put(store, 1, large + b"other", set_id="../s")
-    assert store.load("../s", 1, 3) == large
-    assert dict(store.load_all("../s", 3)) == {1: large, 2: large[1:]}
+    put(store, 1, large + b"other", set_id="s t")
+    assert store.load("s t", 1, 3) == large
+    assert dict(store.load_all("s t", 3)) == {1: large, 2: large[1:]}
 
 
 @pytest.mark.rule("9.size")
@@ -115,13 +115,6 @@ def test_a_small_set_is_read_with_one_query(store: SliceStore, dynamodb: MemoryD
     for index in range(sets.SLICES_PER_SHARD):
         put(store, index, count=sets.SLICES_PER_SHARD)
     assert {pk for pk, _ in keys(dynamodb)} == {"s"}
-
-
-def test_a_set_whose_id_is_like_a_shard_of_another_one_does_not_mix_with_it(store: SliceStore) -> None:
-    put(store, 1, b"shard 1 of s", count=LARGE_SET)
-    put(store, 1, b"s#1", set_id="s#1")
-    assert dict(store.load_all("s", LARGE_SET)) == {1: b"shard 1 of s"}
-    assert dict(store.load_all("s#1", 3)) == {1: b"s#1"}
 
 
 @pytest.mark.rule("12.failed-only")
