@@ -164,7 +164,7 @@ class Pipeline:
         """Resume a paused task with the answers, once per pause."""
         if task.is_paused and task.pause is not None and task.pause.since not in answered:
             with display.suspended():
-                self.mesh.resume(task.id, answers(task.pause, self.console))
+                self.mesh.resume(task.id, answers(task.pause, self.console), since=task.pause.since)
             answered.add(task.pause.since)
 
     def _failure(self, task: TaskView) -> CommandError:

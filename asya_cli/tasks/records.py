@@ -108,7 +108,7 @@ def resume_command(envelope_id: str, pause: TaskPause, options: str) -> str:
     if not answers:  # all answers have a value, or any answer does
         answers = {field.name: _placeholder(field) for field in pause.fields[:1]}
     given = f" --input {quote(msgspec.json.encode(answers).decode())}" if answers else ""
-    return f"asya resume {quote(envelope_id)}{given}{options}"
+    return f"asya resume {quote(envelope_id)}{given} --pause {pause.since}{options}"
 
 
 def _placeholder(field: PauseField) -> object:

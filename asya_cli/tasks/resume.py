@@ -9,7 +9,7 @@ import typer
 from asya.protocol import states
 from asya_cli.errors import CommandError
 from asya_cli.json_input import invalid_json
-from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
+from asya_cli.options import JsonLines, MeshOptions, OptionalId, not_empty, selects_mesh
 from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes
 from asya_cli.tasks.records import resume_command, task_advice
@@ -28,6 +28,16 @@ def resume(
     answers: Annotated[
         str, typer.Option("--input", metavar="JSON", help="The answers by field, such as '{\"approved\": true}'.")
     ] = "{}",
+    pause: Annotated[
+        str | None,
+        typer.Option(
+            "--pause",
+            metavar="TIME",
+            callback=not_empty,
+            help="The start of the pause whose question you have read, as `asya status` prints it. A later one gets no answer.",
+            show_default=False,
+        ),
+    ] = None,
     paused: Annotated[bool, typer.Option("--paused", help="All paused tasks instead of one.")] = False,
     actor: Actor = None,
     tool: Tool = None,
@@ -40,14 +50,15 @@ def resume(
 ) -> None:
     """Resume a paused task with these answers. `asya status ID` shows the questions.
 
-    If an answer is invalid, the command lists each problem and the task stays paused.
+    If an answer is invalid, the command lists each problem and the task stays paused. --pause names the question that you have
+    read: the task stays paused if it asks another one by now.
 
     Without ID, give the answers to all paused tasks that --actor, --tool, --owner and --since select, or to all with --paused,
     oldest first, and print their ids. They must wait at one actor. Tasks that wait for a time are left out.
     """
     selection = Selection.of(status=states.PAUSED, actor=actor, tool=tool, owner=owner, since=since)
     is_many = paused or selection != Selection.of(status=states.PAUSED)
-    if (envelope_id is None) != is_many or (envelope_id and dry_run):
+    if (envelope_id is None) != is_many or (envelope_id and dry_run) or (pause and is_many):
         raise CommandError(
             "resume takes an ID, or options that select paused tasks",
             "Type `asya resume ID --input '{…}'`, or `asya resume --actor NAME --input '{…}' --dry-run` to see which.",
@@ -71,7 +82,7 @@ def resume(
     mesh, options = selected.client(), selected.as_typed()
     try:
         with task_advice(envelope_id, options):
-            mesh.resume(envelope_id, answers.encode())
+            mesh.resume(envelope_id, answers.encode(), since=pause)
     except InvalidAnswersError as error:
         raise _still_paused(mesh, envelope_id, error.fields, options) from None
     if as_json:

@@ -172,9 +172,9 @@ class AsyncTask:
         """Cancel the task, as `Task.cancel`."""
         await self._threads.run(self._task.cancel)
 
-    async def resume(self, answers: object) -> AsyncTask:
+    async def resume(self, answers: object, *, since: str | None = None) -> AsyncTask:
         """Answer the pause of the task, and return the task, as `Task.resume`."""
-        await self._threads.run(self._task.resume, answers)
+        await self._threads.run(self._task.resume, answers, since=since)
         return self
 
     async def dismiss(self, reason: str) -> AsyncTask:

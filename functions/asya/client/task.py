@@ -120,18 +120,20 @@ class Task:
         """
         self._client.cancel(self.id)
 
-    def resume(self, answers: object) -> Task:
+    def resume(self, answers: object, *, since: str | None = None) -> Task:
         """Answer the pause of the task, and return the task.
 
         Args:
             answers: The answers by the name of the field: a dict, or a model.
+            since: The start of the pause whose question was read (`pause.since`). An answer without it counts for the present
+                question, which may be another one.
 
         Raises:
             InvalidAnswersError: Answers are invalid; the task stays paused.
             ConflictError: The task is not paused, or is in a later pause.
             NotFoundError: There is no such task.
         """
-        self._client.resume(self.id, encoded(answers))
+        self._client.resume(self.id, encoded(answers), since=since)
         return self
 
     def replay(

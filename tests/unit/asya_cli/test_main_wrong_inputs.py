@@ -52,7 +52,7 @@ WRONG = [
     Wrong("dlq list nope", NOT_FOUND, "no dead-letter queue for an actor 'nope'", "`asya dlq list --state .asya`"),
     Wrong("dlq list x-ends", FAILED, "reports, which are no envelopes", "`asya dlq reports replay --state .asya`"),
     Wrong("backfill show nope", NOT_FOUND, "there is no backfill 'nope'", "`asya backfill list --state .asya`"),
-    Wrong("send - --actor check --id ", FAILED, "--id has 0 bytes; an id has 1 to", "--new-id"),
+    Wrong("send - --actor check --id ", FAILED, "--id is empty", "--new-id"),
     # A variable of the shell that is not set would select all
     Wrong("replay --failed --since ", USAGE, "'--since': it is empty", "`asya replay --help` shows"),
     Wrong("cancel --running --actor ", USAGE, "'--actor': it is empty", "`asya cancel --help` shows"),
@@ -69,7 +69,7 @@ WRONG = [
     Wrong("replay SLICE", FAILED, "slice", "`asya replay ORIGIN --failed-only --state .asya` runs it again with its set"),
     # Answers to a pause
     Wrong("resume PAUSED --input", FAILED, 'approved should be true or false, not "x"',
-          "asya resume PAUSED --input '{\"approved\":true}' --state .asya", more=('{"approved": "x"}',)),
+          "asya resume PAUSED --input '{\"approved\":true}' --pause", more=('{"approved": "x"}',)),
     Wrong("resume PAUSED --input", FAILED, "aproved is not asked for; the fields are approved, carrier",
           "asya resume PAUSED --input", more=('{"aproved": true}',)),
     Wrong("resume PAUSED", FAILED, "approved is missing", "asya resume PAUSED --input '{\"approved\":true}'"),

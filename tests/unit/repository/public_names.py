@@ -51,8 +51,8 @@ COMMANDS = {
         "--json --state --namespace --region --profile"
     ),
     "resume": (
-        "ENVELOPE_ID --input --paused --actor --tool --owner --since --dry-run --yes -y --json --state --namespace --region "
-        "--profile"
+        "ENVELOPE_ID --input --pause --paused --actor --tool --owner --since --dry-run --yes -y --json --state --namespace "
+        "--region --profile"
     ),
     "dlq list": "ACTOR --id --error --since --limit --json --state --namespace --region --profile",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region --profile",

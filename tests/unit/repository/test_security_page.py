@@ -89,6 +89,12 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_a_link_answers_no_pause_that_came_meanwhile",
         ),
     },
+    "answer.question": {
+        "unit/asya/testing/test_mesh_attacks_of_code.py": (
+            "test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one",
+        ),
+        "unit/asya_cli/tasks/test_ids.py": ("test_the_line_to_type_names_the_same_id_and_the_question",),
+    },
     "answer.fields": {
         "unit/asya/capabilities/pauses/test_resume_input.py": (
             "test_what_is_not_asked_for_is_refused",
@@ -171,6 +177,8 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "sender.operators": {
         "unit/asya/protocol/test_ids.py": ("test_the_key_of_an_item_that_is_no_claim_is_no_id",),
+        "unit/asya/testing/test_mesh_ids.py": ("test_an_id_of_any_characters_is_reached_by_every_call",),
+        "unit/asya_cli/tasks/test_ids.py": ("test_a_command_calls_about_the_id_that_was_typed",),
         "unit/asya/senders/test_entry.py": (
             "test_a_deadline_from_outside_keeps_nothing_for_longer_than_one_of_the_gateway",
         ),

@@ -55,6 +55,7 @@ class _TaskArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 class _ResumeArguments(_TaskArguments, forbid_unknown_fields=True):
     input: dict[str, Raw]
+    since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class McpCalls:
                 return cancel_result(task, canceled.status, _links(arguments.id, call))
             case name if name == RESUME_TOOL:
                 resume = _arguments(call, _ResumeArguments)
-                self.tools.resumes.resume(resume.id, call.caller, resume.input, now)
+                self.tools.resumes.resume(resume.id, call.caller, resume.input, now, since=resume.since)
                 return self._wait(resume.id, call, now)
             case name:
                 known = ", ".join(sorted(self.tools.calls.mesh.tools)) or "none"

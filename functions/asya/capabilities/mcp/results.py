@@ -235,7 +235,7 @@ def _failure_text(task: TaskView) -> str:
 def _pause_text(task: TaskView, pause: TaskPause) -> str:
     fields = "".join(f"\n- {_field_text(field)}" for field in pause.fields)
     content = fields or " any JSON object; its members are added to the payload"
-    call = f'{RESUME_TOOL} with {{"id": {_quote(task.id)}, "input": {{…}}}}'
+    call = f'{RESUME_TOOL} with {{"id": {_quote(task.id)}, "since": {_quote(pause.since)}, "input": {{…}}}}'
     shown = f"\n{text_lines(pause.shown)}" if pause.shown is not UNSET else ""
     return f"Task {task.id} is paused and waits for an answer: {pause.prompt}{shown}\nCall {call}, where input holds{content}"
 

@@ -211,8 +211,9 @@ _ID: dict[str, object] = {
 }
 
 
-def _schema(**properties: object) -> dict[str, object]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+def _schema(optional: Mapping[str, object] | None = None, **properties: object) -> dict[str, object]:
+    every = {**properties, **(optional or {})}
+    return {"type": "object", "properties": every, "required": list(properties), "additionalProperties": False}
 
 
 OWN_TOOLS = (
@@ -229,6 +230,13 @@ OWN_TOOLS = (
         input_schema=_schema(
             id=_ID,
             input={"type": "object", "description": "The answers, by the names of the pause's fields"},
+            optional={
+                "since": {
+                    "type": "string",
+                    "description": "The start of the pause whose question the person has read, from the answer that shows it. In a "
+                    "later pause the call is refused",
+                }
+            },
         ),
         annotations={"destructiveHint": False, "openWorldHint": False},
     ),

@@ -17,8 +17,10 @@ from asya.protocol import ids, task_key
 from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.headers import KEY
 from asya.protocol.names import dlq_name, queue_name, table_name
+from asya.protocol.pause import TaskPause
 from asya.protocol.table_keys import TOKENS_KEY
 from asya.protocol.task_key import Step
+from asya.tasks.view import TaskView
 from asya.testing import Mesh
 from asya.testing.errors import RefusedError
 from asya.testing.permissions import of_items, of_objects, of_queues
@@ -512,3 +514,31 @@ def test_a_queue_of_others_is_closed(bank: Mesh) -> None:
         for call in ("send_message", "send_message_batch", "receive_message", "delete_message"):
             refused(call, queue)
     refused("receive_message", dlq_name("bank", "eve"))
+
+
+@pytest.mark.rule("11.resume.since", "11.callback.post")
+@pytest.mark.slow
+def test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one(bank: Mesh) -> None:
+    """`work` has held the task, may send to the pause, and asks another question while somebody reads the first one."""
+
+    def pause() -> TaskPause:
+        view: TaskView = bank.ask("GET", f"/api/v1/mesh/{run.id}", TaskView)
+        assert view.pause is not None
+        return view.pause
+
+    def answer(since: str) -> None:
+        bank.ask("POST", f"/api/v1/mesh/{run.id}/resume", None, body={"input": {"approved": True}, "since": since})
+
+    run = paid(bank)
+    read = pause()
+    *_, mine = bank.sent(run.id)
+    route = {"prev": ["work", "work"], "curr": "approve", "next": []}
+    put(bank, "approve", body_of(mine, "approve") | {"route": route, "payload": {"amount": 999}}, by="work")
+    bank.cloud.run_until_idle()
+    assert pause().since != read.since
+    with pytest.raises(RefusedError, match="is in a later pause"):
+        answer(read.since)
+    assert run.status == "paused"
+    answer(pause().since)
+    bank.cloud.run_until_idle()
+    assert run.result == {"amount": 999, "approved": True}

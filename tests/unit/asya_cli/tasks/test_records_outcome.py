@@ -55,7 +55,8 @@ def test_the_line_that_answers_a_pause_can_be_pasted(fields: list[PauseField], a
     words = shlex.split(line)
     assert words[:3] == ["asya", "resume", "order 7"]
     assert words[-2:] == ["--state", "my state"]
-    given = words[3:-2]
+    assert words[-4:-2] == ["--pause", SINCE]
+    given = words[3:-4]
     assert (msgspec.json.decode(given[1]) if given else None) == answers
 
 
@@ -72,5 +73,8 @@ def test_a_pause_tells_its_question() -> None:
     pause = TaskPause(prompt="Publish?", fields=(PauseField(name="approved", type="boolean"),), since=SINCE)
     error = pause_of(replace(TASK, status="paused"), pause, "")
     assert error.problem == "order 7 waits for an answer: Publish?"
-    assert error.advice == """Answer it: asya resume 'order 7' --input '{"approved":true}'"""
+    assert (
+        error.advice
+        == """Answer it: asya resume 'order 7' --input '{"approved":true}' --pause 2026-01-01T00:00:00.000000Z"""
+    )
     assert error.code is ExitCode.PAUSED

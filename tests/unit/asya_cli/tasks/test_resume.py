@@ -40,18 +40,31 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, ["resume", "a/b", *arguments])
+    return CliRunner().invoke(app, ["resume", "order 7", *arguments])
 
 
 def test_the_answers_are_sent(client: Any) -> None:
-    client(202, {"id": "a/b", "status": "running"})
+    client(202, {"id": "order 7", "status": "running"})
     done = run("--input", '{"approved": true}')
     assert (done.exit_code, done.stdout) == (0, "")
-    assert CALLS == [("POST", "/api/v1/mesh/a%2Fb/resume", {"input": {"approved": True}})]
+    assert CALLS == [("POST", "/api/v1/mesh/order%207/resume", {"input": {"approved": True}})]
+
+
+@pytest.mark.rule("11.resume.since")
+def test_the_pause_that_was_read_is_named(client: Any) -> None:
+    client(202, {"id": "order 7", "status": "running"})
+    assert run("--pause", "2026-01-01T00:00:00Z").exit_code == 0
+    assert CALLS[0][2] == {"input": {}, "since": "2026-01-01T00:00:00Z"}
+
+
+def test_a_pause_is_that_of_one_task(client: Any) -> None:
+    done = CliRunner().invoke(app, ["resume", "--paused", "--pause", "2026-01-01T00:00:00Z"])
+    assert isinstance(done.exception, CommandError)
+    assert CALLS == []
 
 
 def test_without_answers_none_are_sent(client: Any) -> None:
-    client(202, {"id": "a/b", "status": "running"})
+    client(202, {"id": "order 7", "status": "running"})
     assert run().exit_code == 0
     assert CALLS[0][2] == {"input": {}}
 
@@ -70,11 +83,11 @@ def test_invalid_answers_are_listed_by_field(client: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(MeshClient, "task", lambda *_: None)
     done = run()
     assert isinstance(done.exception, CommandError)
-    assert done.exception.problem == "a/b stays paused: approved is missing; x is not asked for"
+    assert done.exception.problem == "order 7 stays paused: approved is missing; x is not asked for"
 
 
 def test_a_task_that_is_not_paused_is_an_error(client: Any) -> None:
-    client(409, {"error": {"code": "not_paused", "message": "task 'a/b' is not paused"}})
+    client(409, {"error": {"code": "not_paused", "message": "task 'order 7' is not paused"}})
     done = run()
     assert isinstance(done.exception, ConflictError)
     assert "is not paused" in done.exception.problem
@@ -82,7 +95,7 @@ def test_a_task_that_is_not_paused_is_an_error(client: Any) -> None:
 
 def test_no_such_task(client: Any) -> None:
     client(404, {"error": {"code": "not_found", "message": "…"}})
-    assert "there is no task 'a/b'" in str(run().exception)
+    assert "there is no task 'order 7'" in str(run().exception)
 
 
 def test_status_shows_prompt_and_fields() -> None:

@@ -335,7 +335,7 @@ class _Call:
             raise A2AError(INVALID_PARAMS, f"the answers must have at most {ANSWERS_LIMIT} bytes", "message.parts")
         if params.settings.task_push_notification_config is not None:
             routes.push.set(params.settings.task_push_notification_config, task, self.now)
-        routes.tools.resumes.resume(task_id, self.caller, answers, self.now)
+        routes.tools.resumes.resume(task_id, self.caller, answers, self.now, since=task.pause.since)
         return task_id
 
 

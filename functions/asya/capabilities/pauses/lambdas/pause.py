@@ -213,7 +213,7 @@ class PauseActor:
         self.notices.publish(
             PauseNotice(
                 message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {pause.prompt}",
-                resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --input '{{…}}'",
+                resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --pause {pause.paused_at} --input '{{…}}'",
                 callback=link,
                 shown=shown,
                 namespace=namespace,

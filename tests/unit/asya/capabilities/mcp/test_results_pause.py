@@ -23,11 +23,15 @@ def test_a_paused_task_explains_how_to_resume_it(mcp: McpGateway) -> None:
     text = result["content"][0]["text"]
     assert "Send it?" in text
     assert "- approved (boolean): Go on?" in text
-    assert f'resume_task with {{"id": "{state["id"]}", "input": {{…}}}}' in text
+    since = state["pause"]["since"]
+    assert f'resume_task with {{"id": "{state["id"]}", "since": "{since}", "input": {{…}}}}' in text
+    earlier = {"id": state["id"], "since": "2026-01-01T00:00:00.000000Z", "input": {"approved": True}}
+    refused = mcp.call_tool("resume_task", earlier)
+    assert (refused["isError"], "is in a later pause" in refused["content"][0]["text"]) == (True, True)
     wrong = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": "perhaps"}})
     assert (wrong["isError"], "approved: should be true or false" in wrong["content"][0]["text"]) == (True, True)
     mcp.on_wait(lambda: mcp.report("succeeded", 9, position=2, result={"sent": True}))
-    resumed = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": True}})
+    resumed = mcp.call_tool("resume_task", {"id": state["id"], "since": since, "input": {"approved": True}})
     assert resumed["structuredContent"] == {"sent": True}
     assert "is no longer paused" in mcp.call_tool("resume_task", {"id": state["id"], "input": {}})["content"][0]["text"]
 

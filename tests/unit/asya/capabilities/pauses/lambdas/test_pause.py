@@ -38,7 +38,7 @@ def test_a_pause_is_kept_reported_and_published(world: MeshWorld, bus: FakeEvent
     (notice,) = bus.details
     assert (notice["id"], notice["actor"], notice["prompt"], notice["position"]) == ("env-1", "approve", "Send it?", 1)
     assert notice["message"] == "Task env-1 of the mesh shop is paused at approve: Send it?"
-    assert notice["resume"].startswith("asya resume env-1 --namespace shop")
+    assert notice["resume"].startswith(f"asya resume env-1 --namespace shop --pause {notice['paused_at']} --input")
 
 
 @pytest.mark.rule("11.pause.kept")
