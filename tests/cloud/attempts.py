@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from asya.protocol.table_keys import SPECIAL_KEYS
 from tests.doubles.iam_matrix import Matrix, OnItem, OnKeys, OnObject, OnQueue
 
 if TYPE_CHECKING:
@@ -156,4 +157,28 @@ def beyond(matrix: Matrix) -> list[Attempt]:
         ("cloudformation", "describe_stacks", {}),
         ("emr-serverless", "list_applications", {}),
         ("cloudwatch", "put_metric_data", {"Namespace": "Asya", "MetricData": [{"MetricName": "x", "Value": 1}]}),
+    ]
+
+
+_STATEMENTS = (
+    "SELECT * FROM \"{table}\" WHERE pk = '{key}'",
+    "UPDATE \"{table}\" SET x = '1' WHERE pk = '{key}' AND sk = 'x'",
+    "INSERT INTO \"{table}\" VALUE {{'pk': '{key}', 'sk': 'x'}}",
+    "DELETE FROM \"{table}\" WHERE pk = '{key}' AND sk = 'x'",
+)
+
+
+def statements() -> list[Attempt]:
+    """The reads and writes of items by PartiQL, in each of its three calls."""
+    keys = [*(key.removesuffix("*") + "x" for key in SPECIAL_KEYS), "t"]
+    places = [("sink", key) for key in keys] + [("tasks", "t"), ("hops", "echo#t")]
+    texts = [text.format(table=f"asya-gateway-{table}", key=key) for table, key in places for text in _STATEMENTS]
+    return [
+        attempt
+        for text in texts
+        for attempt in (
+            ("dynamodb", "execute_statement", {"Statement": text}),
+            ("dynamodb", "batch_execute_statement", {"Statements": [{"Statement": text}]}),
+            ("dynamodb", "execute_transaction", {"TransactStatements": [{"Statement": text}]}),
+        )
     ]

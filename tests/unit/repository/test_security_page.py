@@ -93,7 +93,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/testing/test_mesh_attacks_of_code.py": (
             "test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one",
         ),
-        "unit/asya_cli/tasks/test_ids.py": ("test_the_line_to_type_names_the_same_id_and_the_question",),
+        "unit/asya_cli/tasks/test_records_ids.py": ("test_the_line_to_type_names_the_same_id_and_the_question",),
     },
     "answer.fields": {
         "unit/asya/capabilities/pauses/test_resume_input.py": (
@@ -178,7 +178,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "sender.operators": {
         "unit/asya/protocol/test_ids.py": ("test_the_key_of_an_item_that_is_no_claim_is_no_id",),
         "unit/asya/testing/test_mesh_ids.py": ("test_an_id_of_any_characters_is_reached_by_every_call",),
-        "unit/asya_cli/tasks/test_ids.py": ("test_a_command_calls_about_the_id_that_was_typed",),
+        "unit/asya_cli/tasks/test_records_ids.py": ("test_a_command_calls_about_the_id_that_was_typed",),
         "unit/asya/senders/test_entry.py": (
             "test_a_deadline_from_outside_keeps_nothing_for_longer_than_one_of_the_gateway",
         ),
