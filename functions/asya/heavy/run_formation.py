@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -82,6 +82,11 @@ START_ALLOWANCE = (5 + 20) * 60.0
 MANIFEST_BYTES = 64 * 1024 * 1024
 
 
+# Envelopes that do not fit into a run of one tenant, after which the selection ends, so that it does not read all that are pending.
+MOST_SKIPPED = 5_000
+
+Isolation = Literal["none", "tenant", "envelope"]
+
 # The group of envelopes that no run has failed with.
 _PLAIN = (False, 0, 0, 0)
 
@@ -99,9 +104,10 @@ def select(
     size: int,
     byte_limit: int = MANIFEST_BYTES,
     *,
+    isolation: Isolation = "none",
     is_closed: Callable[[int], bool] = lambda _: True,
 ) -> Selection:
-    """Selects the oldest envelopes: at most `size`, each id once, all of one group.
+    """Selects the oldest envelopes: at most `size`, each id once, all of one group, and of one tenant if only these share a run.
 
     An id can be pending twice, because an override may route it here at two positions. Ids identify the rows of a DataFrame,
     so the second one waits for the next run. Returned members wait until their run is closed, so that all of them are pending.
@@ -109,25 +115,49 @@ def select(
     Args:
         waiting: pending envelopes, oldest first.
         byte_limit: maximum sum of the inline envelopes; the first envelope is always selected.
+        isolation: who shares a run (`protocol §10.isolation`).
         is_closed: whether the run with this number is closed.
     """
     chosen: list[Member] = []
     ids: set[str] = set()
     total = 0
-    skipped = False
+    skipped = 0
     for member in waiting:
         if member.returned_by and not is_closed(member.returned_by):
             continue
         weight = len(bytes(member.envelope)) if member.envelope else 0
         if chosen and (len(chosen) == _max_size(chosen[0], size) or total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
-        if member.id in ids or (chosen and member.group_key != chosen[0].group_key):
-            skipped = True
+        if member.id in ids or (chosen and not _share_run(chosen[0], member, isolation)):
+            skipped += 1
+            if isolation != "none" and skipped == MOST_SKIPPED:
+                break
             continue
         chosen.append(member)
         ids.add(member.id)
         total += weight
-    return Selection(tuple(chosen), more=skipped)
+    return Selection(tuple(chosen), more=skipped > 0)
+
+
+def batch_of(actor: str, spec: Actor) -> Batch:
+    """How many envelopes a run of the actor takes, and its window; none waits for others that cannot join it."""
+    return Batch(size=1) if spark_job(actor, spec).isolation == "envelope" else spec.batch
+
+
+def driver_tenant(members: Sequence[Member], job: SparkJob) -> str:
+    """The only tenant whose batches may follow in the driver of these envelopes; empty if every batch of the actor may."""
+    tenants = {member.tenant for member in members}
+    return tenants.pop() if job.isolation == "tenant" and len(tenants) == 1 else ""
+
+
+def _share_run(first: Member, other: Member, isolation: Isolation) -> bool:
+    """Whether a run with one envelope may take another one.
+
+    One without a proven tenant shares with none: pending from before the option was set, it may be anybody's.
+    """
+    if first.group_key != other.group_key or isolation == "envelope":
+        return False
+    return isolation == "none" or first.tenant == other.tenant != ""
 
 
 def window_left(selection: Selection, batch: Batch, now: datetime) -> float:
@@ -179,16 +209,19 @@ def form(
         streamed=spec.frames == "streamed",
         payload_schema=job.payload_schema,
         parallel=parallel,
-        linger=job.linger if may_linger(members) else 0.0,
+        linger=job.linger if may_linger(members, job) else 0.0,
         max_children=max_children,
     )
 
 
-def may_linger(members: Sequence[Member]) -> bool:
+def may_linger(members: Sequence[Member], job: SparkJob) -> bool:
     """Whether a run of these envelopes may be a batch of a resident run, or become one (`protocol §10.resident`).
 
-    An envelope that a death made conspicuous, and one half of a run, run in a process of their own.
+    An envelope that a death made conspicuous, and one half of a run, run in a process of their own. So does one that its actor's
+    `isolation` lets share a driver with none.
     """
+    if job.isolation == "envelope" or (job.isolation == "tenant" and not driver_tenant(members, job)):
+        return False
     return bool(members) and members[0].group_key == _PLAIN and not any(member.deaths for member in members)
 
 

@@ -101,6 +101,9 @@ class JobOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whose run starts first when the application is full; the highest goes first."""
     linger: Annotated[Seconds, Meta(ge=0, le=3600)] = 0.0
     """How long an idle run waits for further envelopes, which it then gets within a second or two; it is billed meanwhile."""
+    isolation: Literal["none", "tenant", "envelope"] = "none"
+    """Who shares [a run and its driver](../explanation/heavy-actors.md#isolation): all envelopes, those of one tenant, for actors
+    with `fair_by: owner`, or none."""
 
 
 class SparkJob(JobOptions, frozen=True, kw_only=True):

@@ -110,6 +110,7 @@ class ResidentRun:
         job_run_id: its id at EMR Serverless.
         fingerprint: names the code and the settings that it was started with.
         batch: the latest batch that was placed on it; 0 for the run itself.
+        tenant: the only one whose batches it takes; empty if it takes every batch of its actor.
         is_closed: whether it takes no further batch. It is listed until its job run has ended, which may need a look.
     """
 
@@ -119,6 +120,7 @@ class ResidentRun:
     fingerprint: str
     batch: int = 0
     is_closed: bool = False
+    tenant: str = ""
 
     @property
     def next(self) -> Place:
@@ -143,6 +145,7 @@ class Residents:
             "job_run_id": run.job_run_id,
             "fingerprint": run.fingerprint,
             "placed": run.batch,
+            "tenant": run.tenant or None,
             "expires_at": int((now + self._retention).timestamp()),
         }
         self._table.write(put(resident_key(run.actor, run.number), attributes).if_absent())
@@ -196,4 +199,5 @@ def _resident_run(actor: str, item: Item) -> ResidentRun:
         item.text("fingerprint"),
         item.integer("placed"),
         "closed" in item,
+        item.text("tenant", ""),
     )

@@ -155,7 +155,12 @@ class Dispatcher:
             self.services.base.telemetry.log.info("actor drained; no run formed", requested=actor)
             return run_formation.Selection((), more=False)
         closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
-        return run_formation.select(self.services.pending.members(actor), spec.batch.size, is_closed=closed)
+        return run_formation.select(
+            self.services.pending.members(actor),
+            run_formation.batch_of(actor, spec).size,
+            isolation=run_formation.spark_job(actor, spec).isolation,
+            is_closed=closed,
+        )
 
     def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> tuple[Manifest, str] | None:
         """Forms run `number` of these members, or reads the manifest that another dispatcher wrote first.
@@ -189,11 +194,13 @@ class Dispatcher:
         It does not wait if a resident run is idle. If it waits, a delayed request is on its way. The start of the previous run
         expedites it if that one waits.
         """
-        is_full = selection.more or len(selection.members) >= spec.batch.size
-        if is_full or Placement(self.services).has_idle(actor, spec):
+        batch = run_formation.batch_of(actor, spec)
+        tenant = run_formation.driver_tenant(selection.members, run_formation.spark_job(actor, spec))
+        is_full = selection.more or len(selection.members) >= batch.size
+        if is_full or Placement(self.services).has_idle(actor, spec, tenant):
             return False
         now = self.services.now()
-        left = run_formation.window_left(selection, spec.batch, now)
+        left = run_formation.window_left(selection, batch, now)
         if left:
             self.services.requests.ensure(actor, left, now=now, pending=len(selection.members))
             return True

@@ -12,9 +12,11 @@ from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
 from asya.function.sqs import queue_group
 from asya.heavy.lambdas.services import SparkServices, member_of
+from asya.heavy.run_formation import batch_of, spark_job
 from asya.protocol import states
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
+from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
@@ -77,10 +79,13 @@ class Enqueuer:
         hop = intake.start(record)
         if isinstance(hop, Diversion):
             return hop
-        member = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now())
-        stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
         spec = self.services.settings.table.actors[base.settings.actor]
-        return _Ready(hop.without_payload(), stored, queue_group(hop.envelope, spec) or "")
+        tenant = queue_group(hop.envelope, spec) or ""
+        member = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now())
+        if spark_job(base.settings.actor, spec).isolation == "tenant" and spec.fair_by == FAIR_BY_OWNER:
+            member = replace(member, tenant=tenant)
+        stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
+        return _Ready(hop.without_payload(), stored, tenant)
 
     def _make_pending(self, ready: Mapping[str, _Ready]) -> tuple[dict[str, Exception], int]:
         """Makes hops pending.
@@ -126,7 +131,7 @@ class Enqueuer:
         actor, spec, now = settings.actor, settings.table.actors[settings.actor], self.services.now()
         try:
             at_once = spec.spark is not None and spec.spark.linger > 0 and self._has_resident(actor)
-            self.services.requests.arrive(actor, count, spec.batch, now=now, at_once=at_once)
+            self.services.requests.arrive(actor, count, batch_of(actor, spec), now=now, at_once=at_once)
         except Exception as error:  # noqa: BLE001 - keeps the messages on the queue
             return error
         return None

@@ -10,7 +10,7 @@ from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, BusyError, JobRunState, i
 from asya.heavy.aws.resident_runs import ResidentRun
 from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.heavy.lambdas.services import SparkServices
-from asya.heavy.run_formation import spark_job
+from asya.heavy.run_formation import driver_tenant, may_linger, spark_job
 from asya.heavy.run_request import fingerprint
 from asya.protocol.job_runs import CloseReason, Manifest, Place, RunFolder, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
@@ -24,9 +24,9 @@ class Placement:
 
     services: SparkServices
 
-    def has_idle(self, actor: str, spec: Actor) -> bool:
-        """Whether a resident run can take a batch now."""
-        return bool(self._idle(actor, spec))
+    def has_idle(self, actor: str, spec: Actor, tenant: str | None = None) -> bool:
+        """Whether a resident run can take a batch now: one of this tenant, or any for None."""
+        return any(tenant is None or resident.tenant == tenant for resident in self._idle(actor, spec))
 
     def start(self, manifest: Manifest, spec: Actor) -> bool:
         """Gives a formed run to a resident one; idempotent.
@@ -82,8 +82,12 @@ class Placement:
             return record.place
         if not manifest.linger:
             return None
+        job = spark_job(actor, spec)
+        if not may_linger(manifest.members, job):
+            return None  # the actor's isolation has changed since it was formed
+        tenant = driver_tenant(manifest.members, job)
         for resident in self._idle(actor, spec):
-            if services.residents.place(actor, number, resident.next):
+            if resident.tenant == tenant and services.residents.place(actor, number, resident.next):
                 return resident.next
         return None
 

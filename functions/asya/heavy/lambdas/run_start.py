@@ -183,8 +183,12 @@ class RunStart:
 
     def _add_resident(self, manifest: Manifest, spec: Actor, job_run_id: str) -> None:
         services = self.services
-        current = fingerprint(run_formation.spark_job(manifest.actor, spec), services.deployment, spec.secrets)
-        resident = ResidentRun(manifest.actor, manifest.number, job_run_id, current)
+        job = run_formation.spark_job(manifest.actor, spec)
+        current, tenant = (
+            fingerprint(job, services.deployment, spec.secrets),
+            run_formation.driver_tenant(manifest.members, job),
+        )
+        resident = ResidentRun(manifest.actor, manifest.number, job_run_id, current, tenant=tenant)
         services.residents.add(resident, now=services.now())
 
     def _note_start(self, manifest: Manifest, state: str, job_run_id: str = "") -> None:

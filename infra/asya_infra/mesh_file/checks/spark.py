@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
+from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya_infra.addresses import is_own_bucket
 from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
 from asya_infra.mesh_file.actor_model import (
@@ -88,6 +89,23 @@ def check_spark(context: Context) -> Iterator[Finding]:
         )
 
 
+def _isolation(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
+    if spark.isolation == "tenant" and actor.fair_by != FAIR_BY_OWNER:
+        yield (
+            ("spark", "isolation"),
+            f"needs fair_by: {FAIR_BY_OWNER}, which names the proven tenant; set it too",
+        )
+    if spark.isolation != "envelope":
+        return
+    if spark.parallel > 1:
+        yield ("spark", "parallel"), "has no effect with isolation: envelope, whose runs have one envelope; remove it"
+    if spark.linger:
+        yield (
+            ("spark", "linger"),
+            "has no effect with isolation: envelope, whose drivers take no further batch; remove it",
+        )
+
+
 def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
     if actor.batch.window > _WINDOW:
         yield ("batch", "window"), f"should be at most {_WINDOW}s for a heavy actor"
@@ -100,6 +118,7 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
         yield ("spark", "max_run"), f"should be at most {RUN_MINUTES.usable // 1440}d, the limit of EMR Serverless"
     if spark.linger > spark.max_run:
         yield ("spark", "linger"), f"is longer than the time limit of a job run ({format_duration(spark.max_run)})"
+    yield from _isolation(actor, spark)
     if spark.executors.min > spark.executors.max:
         yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
     for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):

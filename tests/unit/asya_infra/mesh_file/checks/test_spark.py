@@ -12,6 +12,24 @@ pytestmark = pytest.mark.usefixtures("folder")
     [
         ("batch: {window: 901s}", "", "", "4: actors.a.batch.window: should be at most 900s for a heavy actor"),
         ("timeout: 7h", "", "", "4: actors.a.timeout: is longer than the time limit of a job run (spark.max_run, 6h)"),
+        (
+            "fair_by: tenant",
+            "isolation: tenant",
+            "",
+            "4: actors.a.spark.isolation: needs fair_by: owner, which names the proven tenant; set it too",
+        ),
+        (
+            "",
+            "isolation: envelope, parallel: 2",
+            "",
+            "4: actors.a.spark.parallel: has no effect with isolation: envelope, whose runs have one envelope; remove it",
+        ),
+        (
+            "",
+            "isolation: envelope, linger: 5m",
+            "",
+            "4: actors.a.spark.linger: has no effect with isolation: envelope, whose drivers take no further batch; remove it",
+        ),
         ("", "executors: {min: 3, max: 2}", "", "4: actors.a.spark.executors.min: is more than max (2)"),
         (
             "",
