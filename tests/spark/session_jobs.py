@@ -1,6 +1,8 @@
 """Sample jobs that ask for sessions, change them, and work beside each other."""
 
+import locale
 import os
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +59,50 @@ def leaves_all_behind(spark, payload):
     rows.cache().count()
     spark.sparkContext.parallelize([1]).cache().count()
     spark.readStream.format("rate").load().writeStream.format("noop").start()
+    return found
+
+
+def changes_the_rest_of_its_process(spark, payload):
+    context, java = spark.sparkContext, spark.sparkContext._jvm.java.util
+    forms = getattr(java, "Locale$Category").FORMAT
+    found = {
+        "database": spark.catalog.currentDatabase(),
+        "property": context.getLocalProperty("own"),
+        "checkpoints": context._jsc.sc().getCheckpointDir().isDefined(),
+        "path": "/own" in sys.path,
+        "locale": locale.setlocale(locale.LC_CTYPE) == payload["locale"],
+        "zone": time.strftime("%Z"),
+        "java_zone": java.TimeZone.getDefault().getID(),
+        "sql_zone": spark.conf.get("spark.sql.session.timeZone"),
+        "java_locales": [java.Locale.getDefault().toString(), java.Locale.getDefault(forms).toString()],
+    }
+    spark.sql("CREATE DATABASE IF NOT EXISTS own")
+    spark.catalog.setCurrentDatabase("own")
+    context.setLocalProperty("own", "left")
+    context.setCheckpointDir(payload["folder"])
+    sys.path.append("/own")
+    locale.setlocale(locale.LC_CTYPE, payload["locale"])
+    os.environ["TZ"] = "XYZ-9"
+    time.tzset()
+    java.TimeZone.setDefault(java.TimeZone.getTimeZone("Asia/Tokyo"))
+    java.Locale.setDefault(java.Locale.JAPAN)
+    return found
+
+
+def leaves_what_stays(spark, payload):
+    """Leaves what no run restores; `isolation` says with whom it is shared."""
+    context, name = spark.sparkContext, payload["name"]
+    system = context._jvm.java.lang.System
+    found = {
+        "module": getattr(time, "left_by_a_call", None),
+        "imported": "left_by_a_call" in sys.modules,
+        "files": [Path(file).name for file in context.listFiles],
+        "java_property": system.getProperty("left.by.a.call"),
+    }
+    time.left_by_a_call = name
+    sys.modules["left_by_a_call"] = sys
+    context.addFile(payload["file"])
+    system.setProperty("left.by.a.call", name)
     return found
 
 

@@ -1,7 +1,9 @@
 """What the calls of a job share, and what they do not (`protocol §10`, inside the job)."""
 
+import locale
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,42 @@ def test_10_no_envelope_finds_what_another_one_changed_of_the_process(spark, tmp
     said = capsys.readouterr().out
     assert "Hadoop settings (io.file.buffer.size, own.tenant) of the process" in said
     assert "variables (PATH, TENANT)" in said
+
+
+@pytest.mark.rule("10.process")
+def test_10_no_envelope_finds_the_zone_the_paths_or_the_checkpoints_of_another_one(spark, tmp_path, capsys):
+    before = locale.setlocale(locale.LC_CTYPE)
+    other = "C" if before != "C" else "C.UTF-8"
+    payload = {"locale": other, "folder": str(tmp_path / "checkpoints")}
+
+    done = Run(spark, tmp_path, [payload] * 3, job=f"{JOBS}.changes_the_rest_of_its_process")
+
+    first, *later = [done.payloads(index)[0] for index in range(3)]
+    assert (first["path"], first["locale"], first["checkpoints"]) == (False, False, False)
+    assert (first["database"], first["property"]) == ("default", None)
+    assert later == [first, first]
+    assert locale.setlocale(locale.LC_CTYPE) == before
+    said = capsys.readouterr().out
+    assert "sys.path, the locale, Java's locale and time zone, the folder of checkpoints of the process" in said
+
+
+@pytest.mark.rule("10.process")
+def test_10_modules_files_and_javas_properties_stay(spark, tmp_path, monkeypatch):
+    """What the page on isolation says of them; a run that shares with none is how a mesh ends it."""
+    monkeypatch.setattr("time.left_by_a_call", None, raising=False)
+    monkeypatch.setitem(sys.modules, "left_by_a_call", None)
+    monkeypatch.delitem(sys.modules, "left_by_a_call")
+    file = tmp_path / "left.txt"
+    file.write_text("left", encoding="utf-8")
+    payloads = [{"name": name, "file": str(file)} for name in "ab"]
+    try:
+        done = Run(spark, tmp_path, payloads, job=f"{JOBS}.leaves_what_stays")
+    finally:
+        spark.sparkContext._jvm.java.lang.System.clearProperty("left.by.a.call")
+
+    found = done.payloads(1)[0]
+    assert found["files"][-1:] == ["left.txt"]
+    assert {**found, "files": []} == {"module": "a", "imported": True, "files": [], "java_property": "a"}
 
 
 @pytest.mark.rule("10.session")

@@ -1,6 +1,9 @@
-"""What all calls of a driver process share: variables, folder and Hadoop's configuration (`protocol §10.process`)."""
+"""What all calls of a driver process share: variables, folder, zone and Hadoop's configuration (`protocol §10.process`)."""
 
+import locale
 import os
+import sys
+import time
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -17,12 +20,16 @@ class ProcessState:
         self._environment = dict(os.environ)
         self._of_workers = dict(context.environment)
         self._folder = os.getcwd()
+        self._path = list(sys.path)
+        self._locale = locale.setlocale(locale.LC_ALL)
+        self._java_defaults = self._defaults_of_java()
+        self._checkpoints = self._checkpoint_folder()
         self._hadoop = self._hadoop_settings()
         self._file_systems = self._open_file_systems()
 
     def restore(self) -> None:
         """Undoes what calls have changed, and tells the log. No call may be at work."""
-        changed = [*self._restore_python(), *self._restore_hadoop()]
+        changed = [*self._restore_python(), *self._restore_java(), *self._restore_hadoop()]
         if changed:
             print(
                 f"asya_spark: a call has changed {', '.join(changed)} of the process; the next calls have it as before",
@@ -35,6 +42,7 @@ class ProcessState:
             changed.append(_names("variables", {**os.environ}, self._environment))
             os.environ.clear()
             os.environ.update(self._environment)
+            time.tzset()  # the variable TZ
         if self._context.environment != self._of_workers:
             changed.append(_names("variables of executors", self._context.environment, self._of_workers))
             self._context.environment.clear()
@@ -42,7 +50,44 @@ class ProcessState:
         if os.getcwd() != self._folder:
             changed.append("the folder")
             os.chdir(self._folder)
+        if sys.path != self._path:
+            changed.append("sys.path")
+            sys.path[:] = self._path
+        if locale.setlocale(locale.LC_ALL) != self._locale:
+            changed.append("the locale")
+            locale.setlocale(locale.LC_ALL, self._locale)
         return changed
+
+    def _restore_java(self) -> list[str]:
+        changed = []
+        if not self._defaults_of_java().equals(self._java_defaults):
+            changed.append("Java's locale and time zone")
+            java, (zone, own, *of_categories) = self._jvm.java.util, self._java_defaults
+            java.TimeZone.setDefault(zone)
+            java.Locale.setDefault(own)  # sets those of all categories too
+            for category, default in zip(self._locale_categories(), of_categories, strict=True):
+                java.Locale.setDefault(category, default)
+        if not self._checkpoint_folder().equals(self._checkpoints):
+            changed.append("the folder of checkpoints")
+            getattr(self._context._jsc.sc(), "checkpointDir_$eq")(self._checkpoints)
+        return changed
+
+    def _defaults_of_java(self) -> Any:
+        """The time zone, the locale, and the locale of each category, as a list of the JVM."""
+        java = self._jvm.java.util
+        defaults = java.ArrayList()
+        defaults.add(java.TimeZone.getDefault())
+        defaults.add(java.Locale.getDefault())
+        for category in self._locale_categories():
+            defaults.add(java.Locale.getDefault(category))
+        return defaults
+
+    def _locale_categories(self) -> Any:
+        return getattr(self._jvm.java.util, "Locale$Category").values()
+
+    def _checkpoint_folder(self) -> Any:
+        """An `Option` of Scala."""
+        return self._context._jsc.sc().getCheckpointDir()
 
     def _restore_hadoop(self) -> list[str]:
         now = self._hadoop_settings()
