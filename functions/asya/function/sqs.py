@@ -73,15 +73,25 @@ def queue_group(envelope: Envelope, target: Actor) -> str | None:
 
     A digest replaces a value that SQS refuses, so no header value blocks an envelope.
     """
+    name = _tenant_header(envelope, target)
+    if name is None:
+        return None
+    value = envelope.header(name)
+    if isinstance(value, str) and _GROUP.fullmatch(value):
+        return value
+    return hashlib.sha256(bytes(envelope.headers[name])).hexdigest()
+
+
+def proven_tenant(envelope: Envelope, target: Actor) -> str:
+    """Who started the task, as the mesh has proved (`protocol §3.tenant`); empty if it has not, or the target does not ask."""
+    name = _tenant_header(envelope, target) if target.fair_by == FAIR_BY_OWNER else None
+    value = envelope.header(name) if name is not None else None
+    return value if isinstance(value, str) else ""
+
+
+def _tenant_header(envelope: Envelope, target: Actor) -> str | None:
     if target.fair_by is None:
         return None
     # A raw message has no other proof than its sender, which is its owner.
     names = (headers.TENANT, headers.OWNER) if target.fair_by == FAIR_BY_OWNER else (target.fair_by,)
-    for name in names:
-        value = envelope.header(name)
-        if value is None or value == "":
-            continue
-        if isinstance(value, str) and _GROUP.fullmatch(value):
-            return value
-        return hashlib.sha256(bytes(envelope.headers[name])).hexdigest()
-    return None
+    return next((name for name in names if envelope.header(name) not in (None, "")), None)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.heavy.job_python import CODE_FOLDER, PACKAGES_FOLDER, is_users, path_conf, python_conf
+from asya.heavy.tenant_access import TENANT, TenantKeys, folder_name, is_of_tenant, tenant_keys
 from asya.protocol import names
 from asya.protocol.job_runs import (
     ATTEMPTS_FOLDER,
@@ -27,7 +28,8 @@ from asya.protocol.job_runs import (
     run_prefix,
     scratch_prefix,
 )
-from asya.protocol.mesh_table import SparkJob
+from asya.protocol.keys import S3Prefix
+from asya.protocol.mesh_table import Access, SparkJob
 
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
@@ -101,12 +103,17 @@ class RunRequest:
 
 
 def run_request(
-    manifest: Manifest, job: SparkJob, deployment: JobDeployment, secrets: Mapping[str, str] | None = None
+    manifest: Manifest,
+    job: SparkJob,
+    deployment: JobDeployment,
+    secrets: Mapping[str, str] | None = None,
+    access: Sequence[Access] = (),
 ) -> RunRequest:
     """Builds the request of a run.
 
     Args:
         secrets: the names of the actor's secrets by variable; the job reads their values.
+        access: the `access` of the actor.
 
     Raises:
         UnstartableError: if a limit of the API is exceeded.
@@ -127,7 +134,7 @@ def run_request(
             *_options(manifest, job, secrets, deployment),
         ),
         submit_parameters=submit_parameters(job, deployment, aws_client=bool(secrets) or job.linger > 0),
-        session_policy=session_policy(manifest, job, deployment),
+        session_policy=session_policy(manifest, job, deployment, access),
         policy_arns=_policy_arns(manifest, deployment),
         time_limit=_time_limit(manifest, job),
         log_uri=f"s3://{deployment.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
@@ -240,14 +247,15 @@ def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ..
     return (deployment.access_policy_prefix + names.access_policy_name(manifest.namespace, manifest.actor),)
 
 
-def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> str:
-    """The session policy of one run: its folder, envelopes, code and scratch, beside its actor's `access`.
+def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment, access: Sequence[Access] = ()) -> str:
+    """The session policy of one run: its folder, envelopes, code, scratch and tenant, beside its actor's `access`.
 
     The stored envelopes of the run are named one by one as long as they fit. Those of more, and of a run that lingers and so gets
     envelopes later, are all pending ones of its actor (`protocol §10.job-reads`).
 
     Raises:
-        RunRequestError: if the policy and the ARN of the access policy exceed 2,048 characters together.
+        RunRequestError: if the policy and the ARN of the access policy exceed 2,048 characters together, or the run has no tenant
+            whose folders `access` grants.
     """
     code = (
         deployment.entry_point,
@@ -258,9 +266,13 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
     )
     # STS counts both.
     arns = sum(map(len, _policy_arns(manifest, deployment)))
-    folder = pending_prefix(manifest.actor)
+    folder, of_tenant = pending_prefix(manifest.actor), _tenant_keys(manifest, deployment, access)
     choices = product(([_object_path(uri) for uri in code], _patterns(code)), (_stored(manifest), [folder]))
-    texts = (_policy(manifest, deployment, objects, pending) for objects, pending in choices if pending is not None)
+    texts = (
+        _policy(manifest, deployment, objects, pending, of_tenant)
+        for objects, pending in choices
+        if pending is not None
+    )
     for text in texts:
         if len(text) + arns <= POLICY_LIMIT:
             break
@@ -268,8 +280,28 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
         raise RunRequestError(
             f"the session policy of job {job.job!r} has {len(text)} characters and the ARN of its access policy {arns}; "
             f"{POLICY_LIMIT} at most together. Put its py_files and archives into one folder"
+            + (f", or shorten the patterns with {TENANT} in access" if of_tenant.read or of_tenant.written else "")
         )
     return text
+
+
+def _tenant_keys(manifest: Manifest, deployment: JobDeployment, access: Sequence[Access]) -> TenantKeys:
+    """The keys of the run's tenant that the actor's `access` grants.
+
+    Raises:
+        RunRequestError: if it grants any, and the run's envelopes are not all of one tenant with a name.
+    """
+    if not any(is_of_tenant((*entry.read, *entry.write)) for entry in access if entry.kind == "bucket"):
+        return TenantKeys()
+    tenants = {member.tenant for member in manifest.members}
+    name = folder_name(min(tenants)) if len(tenants) == 1 else None
+    if name is None:
+        raise RunRequestError(
+            f"access of actor {manifest.actor!r} names {TENANT}, and this run has no tenant with a name for keys: start tasks "
+            "with tokens whose claim gateway.jwt.tenant has one value of letters, digits and _ . @ = -, at most 64"
+        )
+    data, results = (S3Prefix.from_uri(uri) for uri in (deployment.data_uri, deployment.results_uri))
+    return tenant_keys(access, name, data=data, results=results)
 
 
 def _stored(manifest: Manifest) -> list[str] | None:
@@ -281,7 +313,9 @@ def _stored(manifest: Manifest) -> list[str] | None:
     return [key[: len(folder) + _DIGEST_CHARACTERS] for key in keys]
 
 
-def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str], stored: Sequence[str]) -> str:
+def _policy(
+    manifest: Manifest, deployment: JobDeployment, code: Iterable[str], stored: Sequence[str], of_tenant: TenantKeys
+) -> str:
     # S3A asks for a folder by its name without the slash too, and fails if it may not. Numbers of runs have a fixed
     # width, so `…/0000000042*` matches this run's folder and nothing else.
     run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number).rstrip('/')}"
@@ -297,19 +331,22 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str], 
         {
             "Effect": "Allow",
             "Action": "s3:GetObject",
-            "Resource": [resource(name) for name in (f"{run}*", *(f"{each}*" for each in pending), *code)],
+            "Resource": [
+                resource(name) for name in (f"{run}*", *(f"{each}*" for each in pending), *code, *of_tenant.read)
+            ],
         },
         {
             "Effect": "Allow",
             "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
-            "Resource": [resource(name) for name in written],
+            "Resource": [resource(name) for name in (*written, *of_tenant.written)],
         },
     ]
     folders: dict[str, list[str]] = defaultdict(list)
     # S3A lists where it finds no object. The names below `pending/` are digests, which say nothing.
-    for folder in (run, *([f"{deployment.bucket}/{pending_prefix(manifest.actor)}"] if pending else []), scratch):
-        bucket, _, prefix = folder.partition("/")
-        folders[bucket].append(f"{prefix}*")
+    own = (run, *([f"{deployment.bucket}/{pending_prefix(manifest.actor)}"] if pending else []), scratch)
+    for pattern in (*(f"{folder}*" for folder in own), *of_tenant.read, *of_tenant.written):
+        bucket, _, prefix = pattern.partition("/")
+        folders[bucket].append(prefix)
     for bucket, prefixes in folders.items():
         condition = {"StringLike": {"s3:prefix": prefixes}}
         statements.append(

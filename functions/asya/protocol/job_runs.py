@@ -72,7 +72,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelope_key: the key of the object that holds a large envelope.
         report_url: base URL for its reports; None for stealth envelopes and without a gateway.
         round: its place among the envelopes of its tenant, for an actor with `fair_by`; from 1 on, 0 without one.
-        tenant: who started its task, as the mesh has proved, for an actor with `isolation: tenant`; else empty.
+        tenant: who started its task, as the mesh has proved, for an actor with `isolation` and `fair_by: owner`; else empty.
         ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
     """
 

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from asya.heavy.run_request import JobDeployment, RunRequestError, run_request
+from asya.heavy.tenant_access import LONGEST_NAME
 from asya.protocol import names
-from asya.protocol.job_runs import Manifest, run_id
+from asya.protocol.job_runs import Manifest, Member, run_id
 from asya_infra.addresses import Addresses
 from asya_infra.assembly import Template, read_assembly
 from asya_infra.limits.aws_limits import CODE_AND_LAYERS, Violation
@@ -67,6 +68,7 @@ def _folder_size(path: Path) -> int:
 _ACCOUNT, _REGION = "1" * 12, "r" * names.REGION_LIMIT
 _HASH = "0" * 64
 _LATEST_RUN = 10**10 - 1
+_LONGEST_TENANT = Member(id="", position=0, attempt=1, admitted_at="", tenant=f"claim:{'t' * LONGEST_NAME}#")
 
 
 def check_sessions(mesh: Mesh) -> Iterator[str]:
@@ -108,10 +110,10 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
             timeout=1,
             time_limit=1,
             client_token="",
-            members=(),
+            members=(_LONGEST_TENANT,),
         )
         try:
-            run_request(manifest, job, deployment, mesh.table.actors[actor].secrets)
+            run_request(manifest, job, deployment, mesh.table.actors[actor].secrets, mesh.table.actors[actor].access)
         except RunRequestError as error:
             yield f"actors.{actor}: {error}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from asya.heavy.tenant_access import TENANT, is_of_tenant, with_folder
 from asya.protocol.keys import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
@@ -109,31 +110,55 @@ def folder_grants(
     grants = []
     for patterns, actions in ((read, _READ_OBJECTS), (write, _WRITE_OBJECTS_BY_S3A if by_s3a else _WRITE_OBJECTS)):
         if patterns:
-            keys = [key for pattern in patterns for key in _with_folder(place.prefix + pattern)]
+            keys = [key for pattern in patterns for key in with_folder(place.prefix + pattern)]
             objects = [addresses.objects_arn(place.bucket, key) for key in keys]
             grants.append(Grant(actions, tuple(objects), reason=_REASON))
     # A missing key is 404 for those who may list it, else 403.
-    prefixes = sorted({prefix for pattern in (*read, *write) for prefix in _with_folder(place.prefix + pattern)})
+    prefixes = sorted({prefix for pattern in (*read, *write) for prefix in with_folder(place.prefix + pattern)})
     condition = {"StringLike": {"s3:prefix": prefixes}}
     bucket = addresses.bucket_arn(place.bucket)
     grants.append(Grant(("s3:ListBucket",), (bucket,), conditions=condition))
     if write and by_s3a:
-        # S3A's committers look for the unfinished uploads of failed attempts. The action has no condition for prefixes.
-        grants.append(Grant(("s3:ListBucketMultipartUploads",), (bucket,)))
+        grants.append(list_uploads(place.bucket, addresses))
     return grants
 
 
-def _with_folder(pattern: str) -> tuple[str, ...]:
-    """Return a pattern and, for `raw/*`, the folder `raw`. `raw/` needs no entry, because `*` may be empty."""
-    folder = pattern.removesuffix("/*")
-    return (pattern,) if folder in {pattern, ""} else (folder, pattern)
+def tenant_grants(entries: Iterable[AccessEntry], addresses: Addresses) -> list[Grant]:
+    """Return what the role of job runs has for the folders of tenants: those of all.
+
+    The session policy of a run names its tenant.
+    """
+    grants = []
+    for entry in entries:
+        if entry.bucket is not None and is_of_tenant((*entry.read, *entry.write)):
+            read, write = (
+                [each.replace(TENANT, "*") for each in patterns if TENANT in each]
+                for patterns in (entry.read, entry.write)
+            )
+            grants += folder_grants(_place(entry.bucket, addresses), read, write, addresses, by_s3a=True)
+    return grants
+
+
+def list_uploads(bucket: str, addresses: Addresses) -> Grant:
+    """Allow the list of unfinished uploads, for which S3A's committers ask. The action has no condition for prefixes."""
+    return Grant(("s3:ListBucketMultipartUploads",), (addresses.bucket_arn(bucket),))
+
+
+def _place(bucket: str, addresses: Addresses) -> S3Prefix:
+    own = {"data": addresses.data, "results": addresses.results}
+    return own.get(bucket, S3Prefix(bucket, ""))
 
 
 def _entry(entry: AccessEntry, addresses: Addresses, *, by_s3a: bool) -> list[Grant]:
     if entry.bucket is not None:
-        own = {"data": addresses.data, "results": addresses.results}
-        place = own.get(entry.bucket, S3Prefix(entry.bucket, ""))
-        return folder_grants(place, entry.read, entry.write, addresses, by_s3a=by_s3a)
+        place = _place(entry.bucket, addresses)
+        readable, writable = (
+            [each for each in patterns if TENANT not in each] for patterns in (entry.read, entry.write)
+        )
+        grants: list[Grant] = []
+        if readable or writable:
+            grants += folder_grants(place, readable, writable, addresses, by_s3a=by_s3a)
+        return grants if writable or not entry.write else [*grants, list_uploads(place.bucket, addresses)]
     if entry.table is not None:
         return _table(entry, addresses.arn("dynamodb", f"table/{entry.table}"))
     if entry.database is not None:

@@ -16,7 +16,7 @@ from asya.protocol.job_runs import (
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.table import section_of
-from asya_infra.permissions.access import access_grants, catalog_grants, folder_grants
+from asya_infra.permissions.access import access_grants, catalog_grants, folder_grants, list_uploads, tenant_grants
 from asya_infra.permissions.encryption import use_key, use_keys_of_buckets
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.needs import secret_grants
@@ -40,13 +40,15 @@ def run_access(mesh: MeshFile, addresses: Addresses, actor: str, code: str, key:
     secrets = secret_grants(section.secrets.values(), addresses)
     has_catalog = section.spark is not None and section.spark.catalog == "glue"
     catalog = catalog_grants(addresses) if has_catalog else []
-    grants = [list_uploads(addresses), *catalog, *access, *secrets]
+    grants = [list_uploads(addresses.data.bucket, addresses), *catalog, *access, *secrets]
     objects = [*grants, *run_files(mesh, addresses, actor, code)]
     return [*grants, *use_key(key, objects, addresses), *use_keys_of_buckets(objects, addresses)]
 
 
 def run_files(mesh: MeshFile, addresses: Addresses, actor: str, code: str) -> list[Grant]:
-    """Return what the job runs of an actor may do with their own files, their code and the files that the mesh file lists.
+    """Return what the job runs of an actor may do with their own files, code, listed files and the folders of tenants.
+
+    The session policy of each run names its part.
 
     Args:
         mesh: the mesh file.
@@ -54,20 +56,16 @@ def run_files(mesh: MeshFile, addresses: Addresses, actor: str, code: str) -> li
         actor: the name of the heavy actor.
         code: a pattern for the objects with the code of job runs.
     """
-    job = section_of(mesh, actor).spark
+    section = section_of(mesh, actor)
+    job = section.spark
     listed = _listed_files(addresses, (*job.archives, *job.py_files)) if job is not None else []
     own = _own_files(addresses, actor, code, lingers=job is not None and job.linger > 0)
-    return [*own, *scratch(addresses, actor), *listed]
+    return [*own, *scratch(addresses, actor), *listed, *tenant_grants(section.access, addresses)]
 
 
 def scratch(addresses: Addresses, actor: str) -> list[Grant]:
     """Allow a heavy actor its scratch folder in the data of the mesh. The session policy of a run names the part of the run."""
     return folder_grants(addresses.data, [], [f"{SCRATCH_PREFIX}{actor}/*"], addresses, by_s3a=True)
-
-
-def list_uploads(addresses: Addresses) -> Grant:
-    """Allow the list of unfinished uploads, for which S3A's committers ask. The action has no condition for prefixes."""
-    return Grant(("s3:ListBucketMultipartUploads",), (addresses.bucket_arn(addresses.data.bucket),))
 
 
 def _own_files(addresses: Addresses, actor: str, code: str, *, lingers: bool = False) -> list[Grant]:

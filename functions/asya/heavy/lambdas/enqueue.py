@@ -10,13 +10,12 @@ from msgspec.structs import replace
 from asya.function.aws.receipt import Receipt
 from asya.function.hop import Diversion, Hop
 from asya.function.lambdas.batch import BatchResponse, Record, records, release_locals
-from asya.function.sqs import queue_group
+from asya.function.sqs import proven_tenant, queue_group
 from asya.heavy.lambdas.services import SparkServices, member_of
 from asya.heavy.run_formation import batch_of, spark_job
 from asya.protocol import states
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
-from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
@@ -80,12 +79,11 @@ class Enqueuer:
         if isinstance(hop, Diversion):
             return hop
         spec = self.services.settings.table.actors[base.settings.actor]
-        tenant = queue_group(hop.envelope, spec) or ""
         member = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now())
-        if spark_job(base.settings.actor, spec).isolation == "tenant" and spec.fair_by == FAIR_BY_OWNER:
-            member = replace(member, tenant=tenant)
+        if spark_job(base.settings.actor, spec).isolation != "none":
+            member = replace(member, tenant=proven_tenant(hop.envelope, spec))
         stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
-        return _Ready(hop.without_payload(), stored, tenant)
+        return _Ready(hop.without_payload(), stored, queue_group(hop.envelope, spec) or "")
 
     def _make_pending(self, ready: Mapping[str, _Ready]) -> tuple[dict[str, Exception], int]:
         """Makes hops pending.

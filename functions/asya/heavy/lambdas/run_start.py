@@ -201,7 +201,7 @@ class RunStart:
         """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
         job = run_formation.spark_job(manifest.actor, spec)
-        request = run_request(manifest, job, self.services.deployment, spec.secrets)
+        request = run_request(manifest, job, self.services.deployment, spec.secrets, spec.access)
         formed = parse_time(manifest.formed_at)
         if self.services.now() - formed > TOKEN_LIFETIME:
             adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)

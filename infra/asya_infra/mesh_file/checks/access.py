@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from asya.gateway.access import operator_claim
+from asya.heavy.tenant_access import TENANT
 from asya.protocol import names
 from asya.protocol.mesh_table import FAIR_BY_OWNER
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.limits.aws_limits import TAGS
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.source import did_you_mean
 
 _KINDS = ("bucket", "table", "database", "secret", "statement")
@@ -30,6 +32,8 @@ def check_access(context: Context) -> Iterator[Finding]:
     for name, actor in context.mesh.actors.items():
         for index, entry in enumerate(actor.access):
             for location, message in _entry(entry, actor):
+                yield ("actors", name, "access", index, *location), message
+            for location, message in _of_tenant(entry, actor, context.mesh):
                 yield ("actors", name, "access", index, *location), message
     if len(context.mesh.tags) > _TAG_LIMIT:
         yield (
@@ -90,6 +94,44 @@ def _entry(entry: AccessEntry, actor: ActorSection) -> Iterator[Finding]:
                 yield (key,), f"should be true, because a secret has no parts; got {pattern!r}"
             elif entry.database is not None and not _TABLES.fullmatch(pattern):
                 yield (key,), f"should be a pattern of table names in lower case such as orders_*; got {pattern!r}"
+
+
+def _of_tenant(entry: AccessEntry, actor: ActorSection, mesh: MeshFile) -> Iterator[Finding]:
+    """Check the folders of tenants (`protocol §10.isolation.access`): no pattern may match the keys of two tenants."""
+    named = [
+        key for key in ("bucket", "table", "database", "secret", "location") if TENANT in (getattr(entry, key) or "")
+    ]
+    for key in named:
+        yield (key,), f"cannot contain {TENANT}, which is a folder in a pattern of a bucket, such as raw/{TENANT}/*"
+    for key in ("read", "write"):
+        for pattern in getattr(entry, key):
+            if TENANT not in pattern:
+                continue
+            before, _, after = pattern.partition(TENANT)
+            if entry.bucket is None:
+                yield (
+                    (key,),
+                    f"cannot contain {TENANT}, which is a folder in a pattern of a bucket, such as raw/{TENANT}/*",
+                )
+            elif (
+                TENANT in after
+                or before[-1:] not in ("", "/")
+                or after[:1] not in ("", "/")
+                or {"*", "?"} & set(before)
+            ):
+                yield (
+                    (key,),
+                    f"should have {TENANT} once, as a whole folder before any wildcard, such as raw/{TENANT}/*, so that no "
+                    f"other tenant's keys match; got {pattern!r}",
+                )
+            elif actor.spark is None or actor.spark.isolation == "none" or actor.fair_by != FAIR_BY_OWNER:
+                yield (
+                    (key,),
+                    f"has {TENANT}, which is for a heavy actor with spark: {{isolation: tenant}} or envelope, and "
+                    f"fair_by: {FAIR_BY_OWNER}: only its runs have one tenant",
+                )
+            elif mesh.gateway.jwt is None or mesh.gateway.jwt.tenant is None:
+                yield (key,), f"has {TENANT}, which is the value of a claim; name the claim as gateway.jwt.tenant"
 
 
 def _database(entry: AccessEntry, name: str, actor: ActorSection) -> Iterator[Finding]:

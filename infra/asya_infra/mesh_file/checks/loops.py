@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from asya.ends.results import RECENT_PREFIX
+from asya.heavy.tenant_access import TENANT
 from asya.protocol import names
 from asya.protocol.keys import (
     CANCELED_PREFIX,
@@ -213,7 +214,7 @@ class Causes:
         """Yield what an entry lets an actor write: patterns of buckets, with patterns of keys."""
         if entry.bucket is not None:
             place = self.place(entry.bucket)
-            yield from (S3Prefix(place.bucket, place.prefix + pattern) for pattern in entry.write)
+            yield from (S3Prefix(place.bucket, place.prefix + pattern.replace(TENANT, "*")) for pattern in entry.write)
         elif entry.database is not None:
             location = f"{(entry.location or '').rstrip('/')}/"
             data = self.place("data")

@@ -11,9 +11,8 @@ from asya_infra.limits.aws_limits import MANAGED_POLICY
 from asya_infra.limits.rendering import policy_length
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.mesh_file.sections import read_section
-from asya_infra.permissions.access import access_grants, catalog_grants
+from asya_infra.permissions.access import access_grants, catalog_grants, list_uploads
 from asya_infra.permissions.grant import Grant, document
-from asya_infra.permissions.job_runs import list_uploads
 from asya_infra.permissions.needs import secret_grants
 
 PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
@@ -90,7 +89,12 @@ def test_a_policy_has_room_for_several_databases() -> None:
     ]
     place = replace(PLACE, namespace="n" * 20, region="eu-central-1", account="1" * 12)
     access = access_grants([read_section(AccessEntry, entry) for entry in entries], place, by_s3a=True)
-    given = [list_uploads(place), *catalog_grants(place), *access, *secret_grants(["prod/key"], place)]
+    given = [
+        list_uploads(place.data.bucket, place),
+        *catalog_grants(place),
+        *access,
+        *secret_grants(["prod/key"], place),
+    ]
     assert policy_length(document(given)) <= MANAGED_POLICY.usable
 
 

@@ -141,3 +141,70 @@ def test_tags_have_letters_of_all_languages_where_emr_serverless_gets_none() -> 
         "5: tags.Kostenstelle Süd_1.2:/=+-@: should have only ASCII letters and digits, spaces and _ . : / = + - @, because "
         "EMR Serverless takes no others; got 'Kostenstelle Süd_1.2:/=+-@'"
     ]
+
+
+_JWT = "gateway: {jwt: {issuer: https://login.example.com/, audience: [shop], tenant: org_id}}"
+_ISOLATED = "isolation: tenant"
+
+
+def tenant_problems(entry: str, spark: str = _ISOLATED, fair: str = "fair_by: owner", more: str = _JWT) -> list[str]:
+    problems = heavy_actor_problems(f"{fair}, access: [{entry}]", spark, more)
+    return [problem.removeprefix("4: actors.a.access[0]") for problem in problems]
+
+
+@pytest.mark.rule("10.isolation.access")
+@pytest.mark.parametrize("key", ["read", "write"])
+@pytest.mark.parametrize("isolation", ["tenant", "envelope"])
+@pytest.mark.parametrize("pattern", ["raw/{tenant}/*", "{tenant}/*", "a/b/{tenant}/*.csv", "raw/{tenant}", "{tenant}"])
+def test_10_a_pattern_has_the_folder_of_a_tenant(pattern: str, isolation: str, key: str) -> None:
+    assert tenant_problems(f"{{bucket: data, {key}: '{pattern}'}}", f"isolation: {isolation}") == []
+
+
+@pytest.mark.rule("10.isolation.access")
+@pytest.mark.parametrize("key", ["read", "write"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["raw/{tenant}*", "raw/x-{tenant}/*", "raw/*/{tenant}/*", "r?w/{tenant}/*", "{tenant}/{tenant}/*", "{tenant}.csv"],
+)
+def test_10_no_pattern_matches_keys_of_two_tenants(pattern: str, key: str) -> None:
+    assert tenant_problems(f"{{bucket: data, {key}: '{pattern}'}}") == [
+        f".{key}: should have {{tenant}} once, as a whole folder before any wildcard, such as raw/{{tenant}}/*, so that no other "
+        f"tenant's keys match; got {pattern!r}"
+    ]
+
+
+@pytest.mark.rule("10.isolation.access")
+@pytest.mark.parametrize(("spark", "fair"), [("", "fair_by: owner"), ("isolation: envelope", "fair_by: org")])
+def test_10_only_runs_of_one_proven_tenant_have_its_folders(spark: str, fair: str) -> None:
+    message = (
+        ".read: has {tenant}, which is for a heavy actor with spark: {isolation: tenant} or envelope, and fair_by: owner: only its "
+        "runs have one tenant"
+    )
+    assert tenant_problems("{bucket: data, read: 'raw/{tenant}/*'}", spark, fair, "") == [message]
+    assert light_actor_problems("fair_by: owner, access: [{bucket: data, read: 'raw/{tenant}/*'}]") == [
+        f"4: actors.a.access[0]{message}"
+    ]
+
+
+@pytest.mark.rule("10.isolation.access")
+@pytest.mark.parametrize("more", ["", "gateway: {jwt: {issuer: https://login.example.com/, audience: [shop]}}"])
+def test_10_the_name_of_a_tenant_is_a_claim(more: str) -> None:
+    assert tenant_problems("{bucket: data, read: 'raw/{tenant}/*'}", more=more) == [
+        ".read: has {tenant}, which is the value of a claim; name the claim as gateway.jwt.tenant"
+    ]
+
+
+@pytest.mark.rule("10.isolation.access")
+@pytest.mark.parametrize(
+    ("entry", "key"),
+    [
+        ("{bucket: '{tenant}', read: x}", "bucket"),
+        ("{table: rates, read: '{tenant}'}", "read"),
+        ("{table: '{tenant}', read: true}", "table"),
+        ("{secret: 'keys/{tenant}', read: true}", "secret"),
+    ],
+)
+def test_10_only_keys_of_buckets_are_of_tenants(entry: str, key: str) -> None:
+    assert tenant_problems(entry) == [
+        f".{key}: cannot contain {{tenant}}, which is a folder in a pattern of a bucket, such as raw/{{tenant}}/*"
+    ]
