@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 from asya.function.aws import clients
 from asya.function.aws.table import Table
-from asya.heavy import run_failures
+from asya.heavy import run_failures, run_formation
 from asya.heavy.aws import completion_messages, resident_runs
 from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.heavy.aws.drains import Drains
@@ -20,6 +20,7 @@ from asya.heavy.aws.pending import Pending
 from asya.heavy.aws.resident_runs import Residents
 from asya.heavy.aws.run_files import Manifests, RunOutput
 from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.lambdas import resident_runs as placement
 from asya.heavy.lambdas import result_routing
 from asya.heavy.lambdas.dispatch import Dispatcher
 from asya.heavy.lambdas.reconcile import Reconciler
@@ -112,6 +113,14 @@ def _return_under_former_key(real: Any, *args: Any) -> dict[int, Member]:
     return {index: changed(member, returned_by=0) for index, member in real(*args).items()}
 
 
+def _select_all(real: Any, *args: Any, isolation: str, **more: Any) -> Any:
+    return real(*args, **more)
+
+
+def _add_for_all(real: Any, self: Residents, run: Any, *, now: Any) -> None:
+    real(self, replace(run, tenant=""), now=now)
+
+
 # The conditions that have failed since the requeue at work began; None outside of one.
 _conflicts: ContextVar[list[object] | None] = ContextVar("conflicts", default=None)
 
@@ -173,7 +182,7 @@ MISTAKES = (
     Mistake(
         "starts runs with random tokens",
         wrap(EmrServerless, "start", partial(_start_with_new_token, count(1))),
-        seed=29,
+        seed=2,
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
     Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=5),
@@ -191,18 +200,18 @@ MISTAKES = (
     Mistake(
         "charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison", seed=18
     ),
-    Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=18),
+    Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=73),
     Mistake(
         "charges only one of the envelopes at work",
         wrap(run_failures, "decide", _convict_a_suspect),
         "poison",
-        seed=34,
+        seed=59,
     ),
     Mistake(
         "requeues under the former key",
         wrap(result_routing, "returned_members", _return_under_former_key),
         "poison",
-        seed=12,
+        seed=17,
     ),
     Mistake(
         "forms runs of drained actors",
@@ -212,9 +221,9 @@ MISTAKES = (
     ),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake(
-        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
+        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=49, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(resident_runs, "put_if_absent", _write_over), seed=2, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(resident_runs, "put_if_absent", _write_over), seed=5, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
         (wrap(Placement, "start", _start_again), substitute(Placement, "place_alone", lambda *_: True)),
@@ -222,6 +231,13 @@ MISTAKES = (
         **_LINGERS,
     ),
     Mistake("remembers resident runs that have ended", substitute(Residents, "remove", lambda *_: None), **_LINGERS),
+    Mistake("lets all envelopes share a run", wrap(run_formation, "select", _select_all), seed=2),
+    Mistake(
+        "gives a resident run the batches of all tenants",
+        (wrap(Residents, "add", _add_for_all), substitute(placement, "driver_tenant", lambda *_: "")),
+        seed=22,
+        **_LINGERS,
+    ),
     found_by(
         "requeues no member beside one that was requeued before",
         (
@@ -235,5 +251,5 @@ MISTAKES = (
         wrap(Table, "transact", _yield_to_any),
         "unit/asya/heavy/aws/test_pending.py::test_10_a_requeue_that_meets_another_write_fails",
     ),
-    Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=12),
+    Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=17),
 )

@@ -76,6 +76,7 @@ class RunRegistry:
     _jobs: dict[str, JobRun] = field(default_factory=dict)
     _batches: dict[str, str] = field(default_factory=dict)
     _placed: set[tuple[str, str, int]] = field(default_factory=set)
+    _in_driver: dict[tuple[str, int], set[AttemptKey]] = field(default_factory=lambda: defaultdict(set))
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
     # --- writes to the table ---------------------------------------------------------------------------------------
@@ -141,6 +142,7 @@ class RunRegistry:
                 self.report_violation(f"{key} is in {run.name}, and left before: {self.sent[key]}")
             self._runs_of[key].append(run)
         self.runs[actor, number] = run
+        self._check_isolation(run, number)
         latest = self.runs.get((actor, number - 1))
         if number > 1 and latest is None:
             self.report_violation(f"{run.name} was formed, and there is none before it")
@@ -164,8 +166,22 @@ class RunRegistry:
         if int(batch) > 1 and (actor, number, int(batch) - 1) not in self._placed:
             self.report_violation(f"{key} was written, and the batch before is none")
         self._placed.add((actor, number, int(batch)))
+        self._check_isolation(self.runs[actor, content["number"]], int(number))
         if resident is None:
             self.report_violation(f"{name} is {key}, and the job run was never started")
+
+    def _check_isolation(self, run: Run, driver: int) -> None:
+        """Checks who shares a driver: that of this run, which another run may have started."""
+        spark = self.mesh.actors[run.actor].spark
+        isolation = spark.isolation if spark is not None else "none"
+        shared = self._in_driver[run.actor, driver]
+        shared |= {key for key, _ in run.members}
+        headers = [self.enqueued[key][0].headers for key in shared]
+        tenants = {each.get("x-asya-tenant") or each.get("x-asya-owner") for each in headers}
+        if len(shared) > 1 and (
+            isolation == "envelope" or (isolation == "tenant" and (len(tenants) > 1 or None in tenants))
+        ):
+            self.report_violation(f"{sorted(shared)} of {tenants} share the driver of run {driver} of {run.actor}")
 
     def _check_finished(self, latest: Run, run: Run) -> None:
         if self._state(latest) not in ("started", "closed"):

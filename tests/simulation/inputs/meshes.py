@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import UNSET, structs
 
 from asya import registry
+from asya.heavy.run_formation import Isolation
 from asya.protocol.mesh_table import (
     Actor,
     Batch,
@@ -192,6 +193,9 @@ def _heavy(
     """Draw a heavy actor; its results may differ in each call, because the committed ones count."""
     light, program = _light(random, name, others, profile, fan_ins=fan_ins)
     shape: Literal["payload", "dataframe"] = random.choice(("payload", "payload", "dataframe"))
+    isolation = _isolation(Random(f"isolation {random.getstate()}"), lingers=lingers)
+    parallel = Random(f"{random.getstate()}").choice((1, 1, 4))  # leaves the other draws as they are
+    fair_by = Random(f"fair {random.getstate()}").choice((None, None, "tenant", "owner"))
     actor = structs.replace(
         light,
         kind="spark",
@@ -200,21 +204,27 @@ def _heavy(
             job=f"jobs.{name}",
             shape=shape,
             max_run=max(random.choice((120.0, 1800.0)), 1800.0 if lingers else 0.0),
-            parallel=Random(f"{random.getstate()}").choice((1, 1, 4)),  # leaves the other draws as they are
+            parallel=parallel if isolation != "envelope" else 1,
             max_runs=Random(f"max_runs {random.getstate()}").choice((None, None, 1, 2)),
             linger=Random(f"linger {random.getstate()}").choice((10.0, 120.0, 300.0)) if lingers else 0.0,
             priority=Random(f"priority {random.getstate()}").choice((0, 0, 1, 5)),
+            isolation=isolation,
         ),
         timeout=random.choice((5.0, 20.0, 60.0)),
         batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
         resiliency=structs.replace(light.resiliency, circuit_breaker=None),
         deduplicate=False,
         options=UNSET,
-        fair_by=Random(f"fair {random.getstate()}").choice((None, None, "tenant", "owner")),  # see parallel
+        fair_by="owner" if isolation == "tenant" else fair_by,
     )
     repertoire = tuple(behavior for behavior in program.repertoire if behavior != "split" or shape == "payload")
     program = replace(program, is_nondeterministic=True, timeout=actor.timeout, repertoire=repertoire)
     return actor, program
+
+
+def _isolation(random: Random, *, lingers: bool) -> Isolation:
+    """Draw who shares a run. No run of one envelope lingers."""
+    return random.choice(("none", "none", "tenant", "tenant" if lingers else "envelope"))
 
 
 def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:

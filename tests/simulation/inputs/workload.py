@@ -104,7 +104,7 @@ class Workload:
     def _start(self, path: str, body: dict[str, Any], key: str) -> str | None:
         """Start a task with a key, and repeat the call until it is answered; all calls with the key start one task."""
         for _ in range(START_ATTEMPTS):
-            answer = self._ask("POST", path, body, {"idempotency-key": key})
+            answer = self._ask("POST", path, body, {"idempotency-key": key}, user=self._user_of(key))
             if answer is not None and answer["statusCode"] == 201:
                 task_id: str = json.loads(answer["body"])["id"]
                 first = self.by_key.setdefault(key, task_id)
@@ -118,6 +118,11 @@ class Workload:
             self.cloud.simulation.scheduler.wait(self._pause())
         self.cloud.ledger.report_violation(f"a task did not start within {START_ATTEMPTS} attempts")
         return None
+
+    @staticmethod
+    def _user_of(key: str) -> str:
+        """Who starts the task of a key; the users are operators, and tenants of their own."""
+        return Random(f"user of {key}").choice(("AIDAOPERATOR", "AIDASECOND"))
 
     def _pause(self) -> float:
         """Seconds until a call is repeated; with keys, callers often repeat theirs at the same moment."""
@@ -200,14 +205,23 @@ class Workload:
                 self.cloud.ledger.report_violation(f"{task_id} went back from rank and percentage {before} to {task}")
             self.progress[task_id, generation] = (rank, task["progress_percent"])
 
-    def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any] | None:
-        return self._request(self.cloud.api.handle, method, path, body, headers)
+    def _ask(
+        self, method: str, path: str, body: Any, headers: dict[str, str], *, user: str = "AIDAOPERATOR"
+    ) -> dict[str, Any] | None:
+        return self._request(self.cloud.api.handle, method, path, body, headers, user=user)
 
     def _request(
-        self, handle: Callable[[dict[str, Any]], dict[str, Any] | None], method: str, path: str, body: Any, headers: Any
+        self,
+        handle: Callable[[dict[str, Any]], dict[str, Any] | None],
+        method: str,
+        path: str,
+        body: Any,
+        headers: Any,
+        *,
+        user: str = "AIDAOPERATOR",
     ) -> dict[str, Any] | None:
         text = b"" if body is None else json.dumps(body).encode()
-        return handle(event(method, URL + path, text, headers, user_arn=OPERATOR, user_id="AIDAOPERATOR"))
+        return handle(event(method, URL + path, text, headers, user_arn=OPERATOR, user_id=user))
 
     # --- raw messages ----------------------------------------------------------------------------------------------
 
