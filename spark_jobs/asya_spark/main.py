@@ -162,7 +162,7 @@ class _Batch:
         is_careful = any(member.is_at_risk for member in manifest.members)
         writer = ResultWriter(files, journal.folder, journal, each_alone=is_careful)
         clock = RunClock(manifest.time_limit, started_at, self._clock)
-        attempt = Attempt(Sessions(spark, ProcessState(spark)), manifest, files, journal, writer, partials, clock)
+        attempt = Attempt(Sessions(spark, ProcessState), manifest, files, journal, writer, partials, clock)
 
         changes = StageChanges()
 

@@ -75,6 +75,24 @@ def test_10_no_envelope_finds_the_zone_the_paths_or_the_checkpoints_of_another_o
 
 
 @pytest.mark.rule("10.process")
+def test_10_what_the_module_of_a_job_sets_at_its_import_holds_for_all_calls(spark, tmp_path, monkeypatch):
+    (tmp_path / "sets_at_import.py").write_text(
+        "import os, sys\n"
+        "os.environ['SET_AT_IMPORT'] = '1'\n"
+        "sys.path.append('/set-at-import')\n"
+        "def look(spark, payload):\n"
+        "    return {'variable': os.environ.get('SET_AT_IMPORT'), 'path': '/set-at-import' in sys.path}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SET_AT_IMPORT", "")
+    monkeypatch.delenv("SET_AT_IMPORT")
+
+    done = Run(spark, tmp_path, [{}] * 3, job="sets_at_import.look")
+
+    assert [done.payloads(index)[0] for index in range(3)] == [{"variable": "1", "path": True}] * 3
+
+
+@pytest.mark.rule("10.process")
 def test_10_modules_files_and_javas_properties_stay(spark, tmp_path, monkeypatch):
     """What the page on isolation says of them; a run that shares with none is how a mesh ends it."""
     monkeypatch.setattr("time.left_by_a_call", None, raising=False)

@@ -182,7 +182,7 @@ def find_stops(folder: Path, job: str) -> Iterator[tuple[Path, int]]:
         path = find_definition(folder, job).path
     except CodeError:
         return
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stop":
             words = {part.attr for part in ast.walk(node.func.value) if isinstance(part, ast.Attribute)}
             words |= {part.id for part in ast.walk(node.func.value) if isinstance(part, ast.Name)}
@@ -198,7 +198,7 @@ def find_endless_waits(folder: Path, job: str) -> Iterator[tuple[Path, int, str]
         return
     calls = [
         (node, node.func.attr)
-        for node in ast.walk(_parse(path))
+        for node in ast.walk(parse_file(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     ]
     triggers = (call for call, method in calls if method == "trigger")
@@ -232,7 +232,7 @@ def find_imports(folder: Path, name: str) -> Iterator[Import]:
     try:
         modules = [find_definition(folder, name).path]
         for path in modules:  # which grows
-            for statement in _unconditional(_parse(path).body):
+            for statement in _unconditional(parse_file(path).body):
                 modules += [each for each in _own_modules(folder, path, statement) if each not in modules]
                 for package in _packages_of(statement):
                     if not _is_own(folder, package):
@@ -326,7 +326,7 @@ class _Module:
 
 
 def _find_in(module: _Module, names: list[str], imports_left: int) -> Definition:
-    tree = _parse(module.file)
+    tree = parse_file(module.file)
     defined = dict(_definitions(tree.body))
     if names[0] not in defined:
         if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
@@ -358,7 +358,12 @@ def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definiti
     return Definition(method if isinstance(method, _Function) else None, file)
 
 
-def _parse(file: Path) -> ast.Module:
+def parse_file(file: Path) -> ast.Module:
+    """Parse a module, if need be by the Python of functions.
+
+    Raises:
+        CodeError: it is not valid Python.
+    """
     # The bytes say in which encoding the text is: by a byte order mark, or by a comment.
     content = file.read_bytes()
     try:

@@ -31,16 +31,20 @@ class Sessions:
     """The sessions of a run's calls. They share the context, its executors and its cache.
 
     Args:
-        process: the state of the process that each call finds; None if calls may change it.
+        observe: reads the state of the process that each call finds; None if calls may change it.
     """
 
-    def __init__(self, root: SparkSession, process: ProcessState | None = None) -> None:
+    def __init__(self, root: SparkSession, observe: Callable[[SparkSession], ProcessState] | None = None) -> None:
         self.root = root
         self._open = 0
-        self._process = process
+        self._observe = observe
+        self._process: ProcessState | None = None
 
     def open(self) -> SparkSession:
         """A new session, without views, settings and functions of any other one."""
+        if self._process is None and self._observe is not None:
+            # Not before: what the module of the job sets at its import holds for all calls.
+            self._process = self._observe(self.root)
         session = self.root.newSession()
         self._open += 1
         return session

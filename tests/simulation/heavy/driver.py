@@ -217,7 +217,7 @@ class Calls:
 class Sessions:
     """`asya_spark.calls.sessions.Sessions` without Spark."""
 
-    def __init__(self, root: Session, _process: None) -> None:
+    def __init__(self, root: Session, _observe: object) -> None:
         self.root = root
 
     def open(self) -> Session:
@@ -265,7 +265,6 @@ def activate_drivers() -> Iterator[None]:
             put(shape, "active_session", lambda _session: nullcontext())
             put(shape, "envelopes", _read_envelopes)
         put(main, "Sessions", Sessions)
-        put(main, "ProcessState", lambda _session: None)
         put(main, "own_sessions", nullcontext)
         put(main, "warm_up", lambda _session: None)
         put(dataframe_job, "_frame", _frame)

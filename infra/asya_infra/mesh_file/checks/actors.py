@@ -23,9 +23,16 @@ from asya_infra.mesh_file.actor_model import ActorSection, PauseSection, SparkSe
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.mesh_model import CrewActorSection, RetentionSection
+from asya_infra.mesh_file.process_settings import find_process_settings
 from asya_infra.mesh_file.sections import plain
 from asya_infra.mesh_file.source import Location, did_you_mean
-from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition, hidden_modules
+from asya_infra.mesh_file.user_code import (
+    CodeError,
+    check_model,
+    detect_shape,
+    find_definition,
+    hidden_modules,
+)
 from asya_infra.product.places import JOB_LIBRARY
 
 
@@ -132,6 +139,12 @@ def _job(jobs: CodeFiles, spark: SparkSection) -> Iterator[tuple[str, str]]:
         yield (
             "payload_schema",
             f"{spark.job!r} takes one payload and no DataFrame; remove this key, and annotate the payload instead",
+        )
+    for path, line, setting in find_process_settings(jobs.folder, spark.job) if spark.parallel > 1 else ():
+        yield (
+            "parallel",
+            f"{path}:{line} changes {setting}, which the envelopes at work at the same time share; set it for all of them, in env "
+            "or spark.conf of the actor or outside of functions, or remove this key",
         )
 
 

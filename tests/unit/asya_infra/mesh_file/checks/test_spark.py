@@ -1,5 +1,7 @@
 """Heavy actors and the Spark application: the messages of values that EMR Serverless does not take."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.asya_infra.mesh_file.loading import heavy_actor_problems
@@ -190,3 +192,18 @@ def test_iceberg_needs_a_catalog() -> None:
 
 def test_a_heavy_actor_may_take_long_and_many() -> None:
     assert heavy_actor_problems("timeout: 30m, batch: {size: 10000, window: 5m}") == []
+
+
+@pytest.mark.rule("10.parallel")
+@pytest.mark.parametrize(("parallel", "is_refused"), [(1, False), (2, True)])
+def test_10_envelopes_at_work_at_the_same_time_may_not_change_their_process(parallel: int, is_refused: bool) -> None:
+    Path("spark_jobs/heavy.py").write_text("import os\ndef crunch(spark, payload):\n    os.environ['A'] = 'b'\n")
+    found = heavy_actor_problems("", f"parallel: {parallel}")
+    assert (
+        found
+        == [
+            "4: actors.a.spark.parallel: spark_jobs/heavy.py:3 changes os.environ, which the envelopes at work at the same "
+            "time share; set it for all of them, in env or spark.conf of the actor or outside of functions, or remove this key"
+        ]
+        * is_refused
+    )

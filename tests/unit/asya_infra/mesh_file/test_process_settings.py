@@ -1,0 +1,59 @@
+"""What the functions of a job change of their process (`protocol §10.parallel`)."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_infra.mesh_file.process_settings import find_process_settings
+
+
+@pytest.mark.rule("10.parallel")
+@pytest.mark.parametrize(
+    ("statement", "setting"),
+    [
+        ("os.environ['A'] = 'b'", "os.environ"),
+        ("os.environ |= {'A': 'b'}", "os.environ"),
+        ("del os.environ['A']", "os.environ"),
+        ("os.environ.update(A='b')", "os.environ"),
+        ("os.environ.setdefault('A', 'b')", "os.environ"),
+        ("environ['A'] = 'b'", "os.environ"),
+        ("system.environ.pop('A')", "os.environ"),
+        ("env = os.environ; env['A'] = 'b'", "os.environ"),
+        ("os.putenv('A', 'b')", "os.putenv()"),
+        ("[os.chdir(each) for each in payload]", "os.chdir()"),
+        ("time.tzset()", "time.tzset()"),
+        ("locale.setlocale(locale.LC_ALL, 'C')", "locale.setlocale()"),
+        ("spark.sparkContext.setCheckpointDir('x')", "setCheckpointDir()"),
+        ("spark.sparkContext._jsc.hadoopConfiguration().set('a', 'b')", "hadoopConfiguration().set()"),
+        ("conf = spark._jsc.hadoopConfiguration(); conf.setInt('a', 1)", "hadoopConfiguration().setInt()"),
+        ("(lambda: spark._jsc.hadoopConfiguration().unset('a'))()", "hadoopConfiguration().unset()"),
+        ("spark._jvm.java.util.TimeZone.setDefault(zone)", "TimeZone.setDefault()"),
+    ],
+)
+def test_10_a_job_that_changes_its_process_is_found(tmp_path: Path, statement: str, setting: str) -> None:
+    path = tmp_path / "heavy.py"
+    path.write_text(
+        f"import os, os as system, time, locale\nfrom os import environ\ndef crunch(spark, payload):\n    {statement}\n"
+    )
+    assert list(find_process_settings(tmp_path, "heavy.crunch")) == [(path, 4, setting)]
+
+
+@pytest.mark.rule("10.parallel")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "a = os.environ['A']",
+        "b = os.environ.get('A')",
+        "settings = {}; settings['A'] = 'b'; settings.update(a=1)",
+        "spark.conf.set('a', 'b')",
+        "fs = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())",
+        "value = spark._jsc.hadoopConfiguration().get('a')",
+        "self.chdir('x')",
+    ],
+)
+def test_10_a_job_that_changes_nothing_of_its_process_is_fine(tmp_path: Path, statement: str) -> None:
+    """Statements outside of functions run once."""
+    (tmp_path / "heavy.py").write_text(
+        f"import os\nos.environ['A'] = 'b'\nos.chdir('x')\ndef crunch(spark, payload):\n    {statement}\n"
+    )
+    assert not list(find_process_settings(tmp_path, "heavy.crunch"))
