@@ -97,12 +97,18 @@ def test_an_actors_role_reads_the_state_of_a_record_and_nothing_else(alice: ApiC
 
 @pytest.mark.rule("4.claim-check.readers", "4.claim-check.writers", "6.buffered.readers", "12.input.writers")
 def test_an_actors_role_reaches_no_objects_of_other_actors(gateway: DeployedCloud, alice: ApiCaller) -> None:
-    """The actor `reach` may send to `echo`, and to no other actor of the user."""
+    """The actor `reach` may send to `echo`, and to no other actor of the user. It keeps its inputs."""
     bucket, s3, digest = gateway.mesh.connection.data.bucket, gateway.client("s3"), "ab" * 32
     theirs = [f"{prefix}/echo/ab/{digest}.json" for prefix in ("payloads", "inbox")]
-    theirs += ["buffered/echo/order-7/0/0.json", "hops/order-7/0/0.json", "slices/a-set/000001-ab.json"]
+    theirs += [
+        "buffered/echo/order-7/0/0.json",
+        "hops/order-7/0/0.echo.json",
+        "hops/order-7/0/0.json",
+        "slices/a-set/000001-ab.json",
+    ]
     own = [f"{prefix}/reach/ab/{digest}.json" for prefix in ("payloads", "inbox")]
     own += ["buffered/reach/order-7/0/0.json"]
+    kept = "hops/order-7/0/0.reach.json"
     for key in (*theirs, *own):
         s3.put_object(Bucket=bucket, Key=key, Body=b"{}")
     allowed = [
@@ -110,9 +116,10 @@ def test_an_actors_role_reaches_no_objects_of_other_actors(gateway: DeployedClou
         *(("list_objects_v2", f"{key.split('/')[0]}/reach/") for key in own),
         ("put_object", theirs[0]),
         ("put_object", f"payloads/x-sink/ab/{digest}.json"),
+        ("put_object", kept),
     ]
     denied = [
-        *(("get_object", key) for key in theirs),
+        *(("get_object", key) for key in (*theirs, kept)),
         *(("list_objects_v2", f"{key.split('/')[0]}/") for key in (*theirs, *own)),
         *(("list_objects_v2", prefix) for prefix in ("", "payloads/echo/", "slices/", "results/")),
         *(("put_object", key) for key in theirs[1:]),

@@ -121,7 +121,7 @@ def _add_failed(gateway: StubGateway) -> None:
 
 def _stored(payload: object) -> dict[str, Any]:
     text = json.dumps(payload)
-    return {"text": text, "uri": "s3://shop/hops/order-1041/0/1.json", "size": len(text)}
+    return {"text": text, "uri": "s3://shop/hops/order-1041/0/1.price-order.json", "size": len(text)}
 
 
 def _add_set(gateway: StubGateway) -> None:

@@ -207,7 +207,7 @@ export interface HopPayloads {
 export interface KeptHop {
   /** Its position in the route. */
   hop: number;
-  /** Its name in the route; empty if unknown. */
+  /** The one that has kept the payload as its input; else its name in the route, empty if unknown. */
   actor: string;
   generation: number;
   /** Whether the payload before or after the hop is kept. */

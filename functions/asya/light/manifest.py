@@ -287,8 +287,8 @@ CAPABILITY = Capability(
     name="sidecar",
     functions=FUNCTIONS,
     options=(KEEP_INPUT,),
-    # Only the gateway reads them.
-    option_needs={KEEP_INPUT.key: (writes(f"{INPUTS_PREFIX}*"),)},
+    # Only the gateway reads them. The name stands where no id and no other name can put it: names have no dots.
+    option_needs={KEEP_INPUT.key: (writes(f"{INPUTS_PREFIX}*.{OWN}.json"),)},
     metrics=METRICS,
     alarms=ALARMS,
     graphs=GRAPHS,

@@ -14,6 +14,7 @@ ErrorCode = Literal[
     "idempotency_in_progress",
     "idempotency_mismatch",
     "internal",
+    "input_mismatch",
     "invalid_arguments",
     "invalid_batch",
     "invalid_body",

@@ -30,6 +30,11 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
         """The number of hops done. Id, generation and position together name one hop."""
         return len(self.prev)
 
+    def actor_at(self, position: int) -> str:
+        """The actor at a position; empty if the route has none there."""
+        actors = (*self.prev, self.curr, *self.next)
+        return actors[position] if 0 <= position < len(actors) else ""
+
     def shifted(self, next_actors: Iterable[str] | None = None) -> "Route":
         """The route after `curr` is done; `next_actors` replaces `next` unless it is None."""
         ahead = self.next if next_actors is None else tuple(next_actors)

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -54,6 +55,8 @@ PAUSES_PREFIX = "paused/"
 WAITS_PREFIX = "waiting/"
 REPORTS_PREFIX = "reports/"
 REFUSED_REPORTS_PREFIX = f"{REPORTS_PREFIX}refused/"
+
+_INPUT_NAME = re.compile(r"(0|[1-9][0-9]{0,3})/(0|[1-9][0-9]{0,8})\.([a-z0-9-]+)\.json")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
@@ -140,6 +143,33 @@ def hop_key(prefix: str, envelope: Envelope, fingerprint: str = "") -> str:
     """
     name = f"{envelope.route.position}-{fingerprint}" if fingerprint else f"{envelope.route.position}"
     return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{name}.json"
+
+
+class InputName(NamedTuple):
+    """What the key of a kept input says: the hop, and the actor that alone may write it."""
+
+    generation: int
+    position: int
+    actor: str
+
+
+def inputs_folder(envelope_id: str) -> str:
+    """The folder of an envelope's kept inputs."""
+    return f"{INPUTS_PREFIX}{safe_segment(envelope_id)}/"
+
+
+def input_key(envelope: Envelope, actor: str) -> str:
+    """The key of the input that an actor keeps of an envelope.
+
+    The name of the actor is between the last two dots, because a role may write `hops/*.{actor}.json`, and a name has no dots.
+    """
+    return f"{inputs_folder(envelope.id)}{envelope.generation}/{envelope.route.position}.{actor}.json"
+
+
+def read_input_name(name: str) -> InputName | None:
+    """Read the key of a kept input below the folder of its envelope; None for any other name."""
+    match = _INPUT_NAME.fullmatch(name)
+    return InputName(int(match[1]), int(match[2]), match[3]) if match is not None else None
 
 
 def buffered_prefix(actor: str) -> str:

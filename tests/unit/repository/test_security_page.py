@@ -278,6 +278,13 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_payloads_are_stored_for_the_targets_of_an_actor",
             "test_inputs_of_hops_are_written_by_actors_that_keep_them_and_read_by_the_gateway",
         ),
+        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_input_of_another_actor_is_not_written",),
+    },
+    "actor.replays": {
+        "unit/asya/testing/test_mesh_attacks_of_code.py": (
+            "test_an_input_of_a_task_that_its_actor_never_had_starts_nothing",
+            "test_an_input_says_the_actor_and_the_hop_of_its_key",
+        ),
     },
     "actor.items": {
         "unit/asya_infra/permissions/test_needs_matrix.py": ("test_code_of_users_writes_no_item_of_another_actor",),

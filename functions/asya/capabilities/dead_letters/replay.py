@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from asya.capabilities.dead_letters.kept_inputs import KeptInputs
 from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.targets import TargetError, check_target, overrides
 from asya.protocol import headers, states, status
 from asya.protocol.api_errors import ApiError, read_body
 from asya.protocol.envelope import Envelope
-from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PREFIX, safe_segment
+from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, safe_segment
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time, parse_time
@@ -91,13 +92,13 @@ class Sources:
         result: the result of a failed envelope, from x-sink.
         sump: the copy from x-sump.
         dead_letters: copies of dead letters.
-        hops: inputs of hops.
+        inputs: inputs of hops.
     """
 
     result: str | None = None
     sump: str | None = None
     dead_letters: Mapping[int, str] = field(default_factory=dict)
-    hops: Mapping[int, str] = field(default_factory=dict)
+    inputs: KeptInputs = field(default_factory=KeptInputs)
     checkpoints: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -114,11 +115,6 @@ def read_replay_request(body: bytes) -> ReplayRequest:
         problem = "failed_only replays a failed set; it excludes hop and checkpoint"
         raise ApiError(400, "invalid_field", problem, "failed_only")
     return request
-
-
-def inputs_folder(envelope_id: str) -> str:
-    """The folder of an envelope's hop inputs."""
-    return f"{INPUTS_PREFIX}{safe_segment(envelope_id)}/"
 
 
 def dead_letters_folder(envelope_id: str) -> str:
@@ -159,8 +155,11 @@ def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, ta
         raise ApiError(404, "not_found", f"there is no task {envelope_id!r}, and nothing of it is kept")
     failure = _failure(sources, task)
     if request.hop is not None:
-        start = sources.hops.get(request.hop)
+        kept = sources.inputs.counting.get(request.hop)
+        start = kept.uri if kept is not None else None
         problem = f"the input of hop {request.hop} of {envelope_id!r} is not stored (its actor needs keep_input: true)"
+        if doubt := sources.inputs.doubted.get(request.hop):
+            problem = f"no input of hop {request.hop} of {envelope_id!r} counts: {doubt}"
     elif request.checkpoint is not None:
         start = sources.checkpoints.get(request.checkpoint)
         problem = f"there is no checkpoint of {envelope_id!r} at position {request.checkpoint}"
@@ -189,8 +188,8 @@ def _offer(sources: Sources, failure: str | None) -> str:
     offers = []
     if failure is not None:
         offers.append("where it failed")
-    if sources.hops:
-        offers.append(f"hop {_list(sources.hops)}")
+    if sources.inputs.counting:
+        offers.append(f"hop {_list(sources.inputs.counting)}")
     if sources.checkpoints:
         offers.append(f"checkpoint {_list(sources.checkpoints)}")
     return f"it can be replayed from {' or '.join(offers)}" if offers else "nothing of it is kept"
@@ -224,13 +223,10 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
         repeats_set: whether it may start at a fan-in actor, which then repeats its fan-out.
 
     Raises:
-        ApiError: 409 if the envelope cannot start at that actor.
+        ApiError: 409 if the envelope cannot start at that actor, or if its times allow no deadline.
     """
     target = _check_start(stored, mesh, repeats_set=repeats_set)
-    old_status = stored.status
-    deadline = None
-    if old_status is not None and old_status.deadline_at and old_status.created_at:
-        deadline = format_time(start.at + (parse_time(old_status.deadline_at) - parse_time(old_status.created_at)))
+    deadline = _deadline(stored, start.at)
     own = {
         name: raw for name, raw in stored.headers.items() if not headers.is_managed(name) or name in _REPLAYED_HEADERS
     }
@@ -251,6 +247,18 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
             headers.TRACEPARENT: str(hop_context(None, start.envelope_id, start.span)),
         }
     )
+
+
+def _deadline(stored: Envelope, now: datetime) -> str | None:
+    """The deadline of the new envelope; None if the old one had none."""
+    old = stored.status
+    if old is None or not old.deadline_at or not old.created_at:
+        return None
+    try:
+        return format_time(now + (parse_time(old.deadline_at) - parse_time(old.created_at)))
+    except OverflowError:
+        problem = f"the deadline of {stored.id!r} is {old.deadline_at}, and its creation {old.created_at}: too far for a new one"
+        raise ApiError(409, "unreadable", problem) from None
 
 
 def _as_received(stored: Envelope, spec: Actor) -> Raw:

@@ -4,7 +4,7 @@ A copy of an envelope is the payload before the hop at its position, so it is al
 a succeeded task is the payload after its last hop.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +28,7 @@ class KeptHop(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         hop: its position in the route.
-        actor: its name in the route; empty if unknown.
+        actor: the one that has kept the payload as its input; else its name in the route, empty if unknown.
         before, after: whether the payload before or after the hop is kept.
         size: the bytes of the kept object, the one before the hop if there is one.
         copy: where the payload before the hop is from. A replay may start at an `input` and at a `checkpoint`; None without one.
@@ -84,12 +84,14 @@ class Copy:
     Attributes:
         generation: None for a checkpoint, whose key has none.
         size: bytes.
+        actor: the actor of an input, as its key says; empty for other copies.
     """
 
     uri: str
     size: int
     kind: CopyKind = "input"
     generation: int | None = None
+    actor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,16 @@ class Copies:
         if own is None or following is None or own.generation is None or following.generation is None:
             return following
         return following if following.generation >= own.generation else None
+
+    def actor_at(self, hop: int, route: Route | None) -> str:
+        """The actor of a hop: the one that has kept its input, else the one in the route; empty if nothing tells."""
+        own = self.before.get(hop)
+        return (own.actor if own is not None else "") or (route.actor_at(hop) if route is not None else "")
+
+    @property
+    def last_before(self) -> Copy:
+        """The copy of the last hop, to tell the route; an input only if there is nothing else, because its actor writes it."""
+        return self.before[max(self.before, key=lambda hop: (self.before[hop].kind != "input", hop))]
 
 
 def choose_copies(found: Iterable[tuple[int, Copy]]) -> dict[int, Copy]:
@@ -155,7 +167,7 @@ def kept_hops(copies: Copies, route: Route | None) -> list[KeptHop]:
         kept.append(
             KeptHop(
                 hop=hop,
-                actor=actor_at(route, hop),
+                actor=copies.actor_at(hop, route),
                 generation=named.generation or 0,
                 before=before is not None,
                 after=after is not None,
@@ -164,12 +176,6 @@ def kept_hops(copies: Copies, route: Route | None) -> list[KeptHop]:
             )
         )
     return kept
-
-
-def actor_at(route: Route | None, position: int) -> str:
-    """The actor at a position of a route; empty if the route has none there."""
-    actors: Sequence[str] = () if route is None else (*route.prev, route.curr, *route.next)
-    return actors[position] if 0 <= position < len(actors) else ""
 
 
 def read_hop(text: str, copies: Copies) -> int:

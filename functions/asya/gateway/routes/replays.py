@@ -9,7 +9,7 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.capabilities.dead_letters import replay, set_replay
+from asya.capabilities.dead_letters import kept_inputs, replay, set_replay
 from asya.capabilities.dead_letters.aws.replays import ReplayCall, ReplaySources, ReplayStarts
 from asya.capabilities.dead_letters.replay import Replayed, ReplayRequest, ReplayStart
 from asya.capabilities.dead_letters.set_replay import FanOut
@@ -148,8 +148,9 @@ class ReplayRoutes:
         key = idempotency_key(request, caller.principal, digest)
         task = self._visible(old_id, caller, now)
         try:
-            source = replay.choose_source(replay_request, self.sources.find(old_id, task), old_id, task)
-            envelope = self._read(source)
+            sources = self.sources.find(old_id, task, lambda: self.tasks.hops(old_id, now))
+            source = replay.choose_source(replay_request, sources, old_id, task)
+            envelope = self._read(source, is_input=replay_request.hop is not None)
         except (ClientError, BotoCoreError) as error:
             problem = f"the stored envelopes of {old_id!r} are unavailable; try again"
             raise ApiError(503, "unavailable", problem) from error
@@ -194,9 +195,12 @@ class ReplayRoutes:
             raise unknown_task(task_id)
         return task
 
-    def _read(self, source: str) -> Envelope:
+    def _read(self, source: str, *, is_input: bool) -> Envelope:
         try:
-            return self.claim_check.redeem(codec.decode(self.sources.read(source)))
+            stored = codec.decode(self.sources.read(source))
+            if is_input:
+                kept_inputs.check_input(stored, source)
+            return self.claim_check.redeem(stored)
         except codec.ParseError as error:
             raise ApiError(409, "unreadable", f"{source} does not contain a valid envelope: {error}") from None
 

@@ -18,7 +18,6 @@ from asya.capabilities.operations.payloads import (
     HopPayloads,
     KeptHops,
     PayloadText,
-    actor_at,
     kept_hops,
     read_hop,
 )
@@ -204,7 +203,7 @@ class PayloadRoutes:
             named = before or after
             content = HopPayloads(
                 hop=hop,
-                actor=actor_at(route, hop),
+                actor=copies.actor_at(hop, route),
                 generation=(named.generation if named else None) or 0,
                 before=self._read(before),
                 after=self._read(after),
@@ -217,19 +216,19 @@ class PayloadRoutes:
     def _find(self, request: Request, now: datetime) -> tuple[Copies, Route | None]:
         """Find the copies of a task, and its route.
 
-        Copies outlive records, so an operator finds them without a record. The last copy then has the route.
+        Copies outlive records, so an operator finds them without a record. The last copy then tells the route.
         """
         task_id = request.parameters["id"]
         caller = self.access.caller(required_identity(request))
         task = self.tasks.read(task_id, now) if is_usable(task_id) else None
         if not caller.may_see(task.owner if task is not None else None) or not is_usable(task_id):
             raise unknown_task(task_id)
-        copies = self.payloads.find(task_id, task)
+        copies = self.payloads.find(task_id, task, lambda: self.tasks.hops(task_id, now))
         if task is not None:
             return copies, task.route
         if not copies.before:
             raise unknown_task(task_id)
-        envelope = self.payloads.envelope(copies.before[max(copies.before)])
+        envelope = self.payloads.envelope(copies.last_before)
         return copies, envelope.route if envelope is not None else None
 
 

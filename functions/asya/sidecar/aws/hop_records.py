@@ -14,7 +14,7 @@ from asya.function.aws.table_items import Key
 from asya.function.hop import Hop
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope, Frame
-from asya.protocol.keys import INPUTS_PREFIX, buffered_prefix, hop_key
+from asya.protocol.keys import buffered_prefix, hop_key, input_key
 from asya.protocol.table_keys import own_hops
 from asya.protocol.task_key import fingerprint, without_key
 
@@ -173,21 +173,26 @@ def _values(changes: _Changes) -> dict[str, Raw | None]:
 
 
 class InputArchive:
-    """One object per hop in the mesh's own bucket: `hops/{id}/{generation}/{position}.json`."""
+    """One object per hop in the mesh's own bucket: `hops/{id}/{generation}/{position}.{actor}.json`.
 
-    def __init__(self, s3: "S3Client", bucket: str) -> None:
+    Args:
+        actor: the actor of this function, which alone writes its inputs.
+    """
+
+    def __init__(self, s3: "S3Client", bucket: str, actor: str) -> None:
         self._s3 = s3
         self._bucket = bucket
+        self._actor = actor
 
     def save(self, envelope: Envelope) -> None:
-        """Store an envelope as stamped at the start of its hop; a redelivery writes the same payload again.
+        """Store an envelope as stamped at the start of its hop, with its payload; a redelivery writes the same one again.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be written.
         """
         self._s3.put_object(
             Bucket=self._bucket,
-            Key=hop_key(INPUTS_PREFIX, envelope),
+            Key=input_key(envelope, self._actor),
             Body=encode(without_key(envelope)),
             ContentType="application/json",
         )

@@ -109,7 +109,7 @@ class Services(Function):
     @cached_property
     def input_archive(self) -> InputArchive:
         """Stores the inputs of hops for replays."""
-        return InputArchive(clients.s3(), self.settings.bucket)
+        return InputArchive(clients.s3(), self.settings.bucket, self.settings.actor)
 
     @cached_property
     def completed_hops(self) -> CompletedHops:

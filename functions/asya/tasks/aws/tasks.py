@@ -106,6 +106,14 @@ class Tasks:
         hops = tuple(hop for hop in records if hop.generation == record.generation)
         return self._resolved(task_view(record, fold(hops, record.generation), now), record, now), hops
 
+    def hops(self, task_id: str, now: datetime) -> Iterable[HopRecord]:
+        """Read the hop records of a task, of all generations, in order.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        return self._store.hops(task_id, now)
+
     def settled(self, record: TaskRecord, now: datetime) -> Settled | None:
         """What became of a failed or replayed task, from the latest records; None for the others.
 

@@ -33,11 +33,12 @@ namespace: bank
 crew: {routable: [x-checkpoint, x-fan-in, x-pause]}
 code: handlers
 actors:
-  work: {handler: bank.work, can_send_to: [approve, nap]}
+  work: {handler: bank.work, can_send_to: [approve, nap], keep_input: true}
   split: {handler: bank.split}
   eve:
     handler: bank.work
     can_send_to: []
+    keep_input: true
     resiliency: {policies: {default: {max_attempts: 2, initial_delay: 2d}}}
   helper: {handler: bank.work, can_send_to: [nap, split, work]}
   approve: {kind: pause, pause: {prompt: "Pay it?", fields: [{name: approved, type: boolean}]}}
@@ -434,6 +435,89 @@ def test_an_end_is_that_of_the_actor_that_says_it(bank: Mesh, door: str, phase: 
     assert (task["status"], task["actor"]) == (phase, "eve")
 
 
+def keep(bank: Mesh, key: str, content: Body | bytes) -> None:
+    """Write an object with the role of `eve`."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    requests = of_objects("put_object", {"Key": key, "Body": body}, addresses(bank))
+    bank.cloud.permissions.check("eve", requests)
+    bank.cloud.bucket.objects[key] = body
+
+
+def kept_hops(bank: Mesh, run: Run) -> list[tuple[int, str]]:
+    items = bank.ask("GET", f"/api/v1/mesh/{run.id}/payloads", dict[str, Any])["items"]
+    return [(each["hop"], each["actor"]) for each in items if each.get("copy") == "input"]
+
+
+KEPT_AS = ("{id}/0/{at}", "{id}/0/{at}.work", "{id}/0/{at}.x-eve", "{id}/0/{at}.approve", "{id}/1/{at}.crunch")
+
+
+@pytest.mark.rule("12.input.writers")
+@pytest.mark.parametrize("name", [*KEPT_AS, "{id}.eve/0/{at}", "{id}/0/{at}.eve.work", "{id}/0/eve/{at}"])
+def test_an_input_of_another_actor_is_not_written(bank: Mesh, name: str) -> None:
+    run = paid(bank)
+    for at in (0, 1, 2):
+        with pytest.raises(ClientError, match="not authorized"):
+            keep(bank, f"hops/{name.format(id=run.id, at=at)}.json", b"{}")
+
+
+@pytest.mark.rule("12.input.counts", "12.input.writers", "13.payloads.actors")
+@pytest.mark.parametrize("generation", [0, 1, 9_999])
+@pytest.mark.parametrize("payload", [FORGED, None], ids=["with a payload", "with a reference"])
+def test_an_input_of_a_task_that_its_actor_never_had_starts_nothing(
+    bank: Mesh, generation: int, payload: Body | None
+) -> None:
+    """Else a replay, which its owner asks for, starts at an actor and with a payload that code of another one has chosen."""
+    run = paid(bank)
+    before = kept_hops(bank, run)
+    assert before == [(0, "work")]
+    digest = hashlib.sha256(b'{"card":4711}').hexdigest()
+    stolen = {
+        "x-asya-payload-ref": {"key": f"payloads/crunch/{digest[:2]}/{digest}.json", "size": 13, "sha256": digest}
+    }
+    prev = ["work", "approve", "work"]
+    for at in (0, 1, 2, 3):
+        for curr, override in (("eve", {}), ("crunch", {}), ("work", {"work": "eve"}), ("eve", {"eve": "crunch"})):
+            headers = {"x-asya-route-override": override, "x-asya-generation": generation}
+            route = {"prev": prev[:at], "curr": curr, "next": ["crunch"]}
+            body = {"id": run.id, "route": route, "payload": payload, "headers": headers | ({} if payload else stolen)}
+            keep(bank, f"hops/{run.id}/{generation}/{at}.eve.json", body)
+            if at > 0:
+                with pytest.raises(RefusedError, match=r"stored by 'eve'.*from hop 0"):
+                    bank.replay(run, hop=at)
+            assert kept_hops(bank, run) == before
+    again = bank.replay(run, hop=0)
+    assert (again.status, [sent.route.curr for sent in bank.sent(again.id)]) == ("paused", ["work", "approve"])
+
+
+@pytest.mark.rule("12.input.content", "1.authority")
+def test_an_input_says_the_actor_and_the_hop_of_its_key(bank: Mesh) -> None:
+    """The code of an actor says what it has received, and sends that on itself: only where it may send."""
+    run = bank.send("eve", {"amount": 1})
+    other, key = paid(bank), f"hops/{run.id}/0/0.eve.json"
+    true = json.loads(bank.cloud.bucket.objects[key])
+    at, reference = true["route"], {"key": "payloads/work/a", "size": 1, "sha256": "a"}
+    for change in (
+        {"route": at | {"curr": "crunch"}},
+        {"route": at | {"curr": "x-fan-in", "prev": ["split"]}},
+        {"route": at | {"curr": ""}},
+        {"route": at | {"prev": ["eve"]}},
+        {"headers": {"x-asya-route-override": {"eve": "crunch"}}},
+        {"headers": {"x-asya-generation": 1}},
+        {"headers": {"x-asya-payload-ref": reference}, "payload": None},
+        {"id": other.id},
+    ):
+        keep(bank, key, true | change)
+        with pytest.raises(RefusedError, match=r"0\.eve\.json .* its key"):
+            bank.replay(run, hop=0)
+        shown = bank.ask("GET", f"/api/v1/mesh/{run.id}/payloads/0", dict[str, Any])
+        assert (shown["actor"], shown["before"]["text"], "its key" in shown["before"]["problem"]) == ("eve", "", True)
+    for ahead in (["crunch"], ["work"], ["x-checkpoint", "crunch"], ["approve", "crunch"], ["nap", "work"]):
+        keep(bank, key, true | {"payload": FORGED, "route": at | {"next": ahead}})
+        again = bank.replay(run, hop=0, force=True)
+        assert {sent.route.curr for sent in bank.sent(again.id)} <= {"eve", "", "x-checkpoint"}
+        assert (again.status, again.errors[0].type) == ("failed", "RouteMismatch")
+
+
 def item(pk: str, table: str = "sink", **more: Any) -> Body:
     return {"TableName": table_name("bank", table), "Key": {"pk": {"S": pk}, "sk": {"S": "x"}}} | more
 
@@ -450,7 +534,7 @@ def query(table: str) -> Body:
 
 OBJECTS = (
     *("paused/t/0/1.json", "waiting/t/0/1-1.json", "slices/s/000001-a.json", "runs/crunch/0000000001/manifest.json"),
-    *("pending/crunch/a.json", "dlq/t/0/1.json", "hops/t/0/1.json", "buffered/work/t/0/1-a.json", "mesh/code.zip"),
+    *("pending/crunch/a.json", "dlq/t/0/1.json", "hops/t/0/1.work.json", "buffered/work/t/0/1-a.json", "mesh/code.zip"),
     *("reports/refused/m.json", "results/succeeded/t.json", "results/checkpoint/t/1.json", "results/index/recent/a"),
 )
 ITEMS: list[tuple[str, Body]] = [

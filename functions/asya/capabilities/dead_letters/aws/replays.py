@@ -23,6 +23,7 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from asya.capabilities.dead_letters import replay, set_replay
+from asya.capabilities.dead_letters.kept_inputs import KeptInputs, ReadHops, counting_inputs, read_kept_inputs
 from asya.capabilities.dead_letters.replay import Sources
 from asya.capabilities.dead_letters.set_replay import FanOut
 from asya.capabilities.dead_letters.settlements import in_progress_error, other_request_error, settled_error
@@ -32,7 +33,7 @@ from asya.protocol import ids, names, states
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import HopFold
-from asya.protocol.keys import buffered_prefix, safe_segment, sump_key
+from asya.protocol.keys import buffered_prefix, inputs_folder, safe_segment, sump_key
 from asya.protocol.mesh_table import Sink
 from asya.protocol.task import ReplayLink, Resolution, TaskRecord
 from asya.protocol.times import format_time, parse_time
@@ -63,18 +64,19 @@ class ReplaySources:
         self._results_uri = results_uri
         self._failed_prefix = sink.failed_prefix
 
-    def find(self, envelope_id: str, task: TaskView | None) -> Sources:
+    def find(self, envelope_id: str, task: TaskView | None, read_hops: ReadHops) -> Sources:
         """Find all stored copies of an envelope.
 
         Args:
             task: the record of the envelope, which names its result; None without a record.
+            read_hops: reads the reports about its hops, which say whose inputs count.
         """
         own, results = self._own_uri, self._results_uri
         return Sources(
             result=self._result(envelope_id, task),
             sump=self._if_there(results + sump_key(envelope_id)),
             dead_letters=self._by_position(own + replay.dead_letters_folder(envelope_id)),
-            hops=self._by_position(own + replay.inputs_folder(envelope_id)),
+            inputs=self._inputs(own + inputs_folder(envelope_id), task, read_hops),
             checkpoints=self._by_position(results + replay.checkpoints_folder(envelope_id)),
         )
 
@@ -128,10 +130,17 @@ class ReplaySources:
     def _by_position(self, folder: str) -> dict[int, str]:
         return replay.by_position(folder, self._uris(folder))
 
+    def _inputs(self, folder: str, task: TaskView | None, read_hops: ReadHops) -> KeptInputs:
+        return counting_inputs(read_kept_inputs(folder, self._objects(folder)), task, read_hops)
+
     def _uris(self, folder: str) -> Iterator[str]:
+        return (uri for uri, _ in self._objects(folder))
+
+    def _objects(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the addresses of the objects below a folder, with their bytes."""
         bucket, prefix = _split_uri(folder)
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        return (f"s3://{bucket}/{item['Key']}" for page in pages for item in page.get("Contents", []))
+        return ((f"s3://{bucket}/{item['Key']}", item["Size"]) for page in pages for item in page.get("Contents", []))
 
 
 def _split_uri(uri: str) -> tuple[str, str]:

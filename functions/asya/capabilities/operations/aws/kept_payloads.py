@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from asya.capabilities.dead_letters.replay import checkpoints_folder, dead_letters_folder, inputs_folder
+from asya.capabilities.dead_letters.kept_inputs import ReadHops, counting_inputs, mismatch, read_kept_inputs
+from asya.capabilities.dead_letters.replay import checkpoints_folder, dead_letters_folder
 from asya.capabilities.operations.payloads import (
     READ_LIMIT,
     Copies,
@@ -22,6 +23,7 @@ from asya.function.aws.claim_check import ClaimCheck
 from asya.function.claim_check import read_reference
 from asya.protocol import codec, headers, states
 from asya.protocol.envelope import Envelope
+from asya.protocol.keys import inputs_folder
 from asya.tasks.view import TaskView
 
 if TYPE_CHECKING:
@@ -49,14 +51,15 @@ class KeptPayloads:
         self._results_uri = results_uri
         self._claim_check = claim_check
 
-    def find(self, envelope_id: str, task: TaskView | None) -> Copies:
+    def find(self, envelope_id: str, task: TaskView | None, read_hops: ReadHops) -> Copies:
         """Find the kept envelopes of a task.
 
         Args:
             task: the record of the task, which names its result; None without a record.
+            read_hops: reads the reports about its hops, which say whose inputs count.
         """
         found = [
-            *self._listed(self._own_uri + inputs_folder(envelope_id), "input"),
+            *self._inputs(envelope_id, task, read_hops),
             *self._listed(self._own_uri + dead_letters_folder(envelope_id), "dead_letter"),
             *self._listed(self._results_uri + checkpoints_folder(envelope_id), "checkpoint"),
         ]
@@ -72,7 +75,7 @@ class KeptPayloads:
         if copy.size > READ_LIMIT:
             return PayloadText(text="", uri=copy.uri, size=copy.size, truncated=True)
         try:
-            return self._payload(codec.decode(self._read(copy.uri)), copy.uri)
+            return self._payload(codec.decode(self._read(copy.uri)), copy)
         except codec.ParseError as error:
             return PayloadText(text="", uri=copy.uri, size=copy.size, problem=str(error))
         except ClientError as error:
@@ -91,10 +94,13 @@ class KeptPayloads:
         except codec.ParseError:
             return None
 
-    def _payload(self, envelope: Envelope, uri: str) -> PayloadText:
+    def _payload(self, envelope: Envelope, copy: Copy) -> PayloadText:
+        problem = mismatch(envelope, copy.uri) if copy.kind == "input" else None
+        if problem is not None:
+            return PayloadText(text="", uri=copy.uri, size=copy.size, problem=problem)
         raw = envelope.headers.get(headers.PAYLOAD_REF)
         if raw is None:
-            return payload_text(bytes(envelope.payload), uri)
+            return payload_text(bytes(envelope.payload), copy.uri)
         reference = read_reference(raw, envelope.id, None)
         own = self._own_uri + reference.key
         if reference.size > READ_LIMIT:
@@ -116,15 +122,25 @@ class KeptPayloads:
             raise
         return Copy(task.result_uri, size, "failure", task.generation)
 
+    def _inputs(self, envelope_id: str, task: TaskView | None, read_hops: ReadHops) -> Iterator[tuple[int, Copy]]:
+        folder = self._own_uri + inputs_folder(envelope_id)
+        found = counting_inputs(read_kept_inputs(folder, self._objects(folder)), task, read_hops)
+        for position, kept in found.counting.items():
+            yield position, Copy(kept.uri, kept.size, "input", kept.name.generation, kept.name.actor)
+
     def _listed(self, folder: str, kind: CopyKind) -> Iterator[tuple[int, Copy]]:
         """Yield the copies below a folder with their positions."""
+        for uri, size in self._objects(folder):
+            match = _NAME.fullmatch(uri.removeprefix(folder))
+            if match is not None:
+                yield int(match[2]), Copy(uri, size, kind, int(match[1]) if match[1] else None)
+
+    def _objects(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the addresses of the objects below a folder, with their bytes."""
         bucket, prefix = _split(folder)
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        for entry in (entry for page in pages for entry in page.get("Contents", [])):
-            match = _NAME.fullmatch(entry["Key"].removeprefix(prefix))
-            if match is not None:
-                generation = int(match[1]) if match[1] else None
-                yield int(match[2]), Copy(f"s3://{bucket}/{entry['Key']}", entry["Size"], kind, generation)
+        entries = (entry for page in pages for entry in page.get("Contents", []))
+        return ((f"s3://{bucket}/{entry['Key']}", entry["Size"]) for entry in entries)
 
     def _read(self, uri: str) -> bytes:
         bucket, key = _split(uri)

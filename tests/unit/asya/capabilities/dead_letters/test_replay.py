@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.capabilities.dead_letters import replay
+from asya.capabilities.dead_letters.kept_inputs import KeptInput, KeptInputs
 from asya.capabilities.dead_letters.replay import ReplayRequest, ReplayStart, Sources
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
+from asya.protocol.keys import InputName
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time
 from asya.tasks.view import TaskView
@@ -77,6 +79,16 @@ def test_its_deadline_is_as_far_off_as_that_of_the_old_one_was() -> None:
     assert new.status.deadline_at == "2026-11-20T12:05:00.250000Z"
 
 
+@pytest.mark.rule("12.replay")
+@pytest.mark.parametrize(
+    "times", [("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"), ("9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z")]
+)
+def test_times_that_allow_no_deadline_are_refused(times: tuple[str, str]) -> None:
+    with pytest.raises(ApiError, match="too far for a new one") as refused:
+        replay_envelope(status=status(created_at=times[0], deadline_at=times[1]))
+    assert (refused.value.status, refused.value.code) == (409, "unreadable")
+
+
 def test_a_payload_kept_with_its_error_around_it_is_unwrapped() -> None:
     wrapped = {"error": "bad", "details": {}, "original_payload": {"text": "hello"}}
     route = {"prev": [], "curr": "old", "next": []}
@@ -123,7 +135,11 @@ def test_a_slice_is_told_which_origin_to_replay() -> None:
         replay_envelope(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
 
 
-FOUND = Sources("result", "sump", {0: "dlq-0", 2: "dlq-2"}, {0: "hop-0", 2: "hop-2"}, {1: "checkpoint-1"})
+HOPS = KeptInputs(
+    {hop: KeptInput(f"hop-{hop}", InputName(0, hop, "infer"), 1) for hop in (0, 2)},
+    {3: "such are stored by 'eve'"},
+)
+FOUND = Sources("result", "sump", {0: "dlq-0", 2: "dlq-2"}, HOPS, {1: "checkpoint-1"})
 
 
 @pytest.mark.rule("12.replay.where")
@@ -155,7 +171,8 @@ def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sou
             FOUND,
             "has not failed: its status is succeeded.*from hop 0, 2 or checkpoint 1",
         ),
-        (ReplayRequest(), view(), Sources(hops={0: "x"}), "no failure of .* is stored.*from hop 0"),
+        (ReplayRequest(), view(), Sources(inputs=HOPS), "no failure of .* is stored.*from hop 0"),
+        (ReplayRequest(hop=3), view(), FOUND, "stored by 'eve'.*from where it failed or hop 0, 2 or checkpoint 1"),
     ],
 )
 def test_otherwise_it_is_refused_listing_what_there_is(
@@ -167,17 +184,17 @@ def test_otherwise_it_is_refused_listing_what_there_is(
 
 
 def test_of_each_position_the_latest_generation_is_found() -> None:
-    keys = ["hops/e/0/0.json", "hops/e/0/10.json", "hops/e/10/2.json", "hops/e/9/2.json", "hops/e/x.json", "hops/e/"]
-    assert replay.by_position("hops/e/", keys) == {
-        0: "hops/e/0/0.json",
-        2: "hops/e/10/2.json",
-        10: "hops/e/0/10.json",
+    keys = ["dlq/e/0/0.json", "dlq/e/0/10.json", "dlq/e/10/2.json", "dlq/e/9/2.json", "dlq/e/x.json", "dlq/e/"]
+    assert replay.by_position("dlq/e/", keys) == {
+        0: "dlq/e/0/0.json",
+        2: "dlq/e/10/2.json",
+        10: "dlq/e/0/10.json",
     }
     assert replay.by_position("c/", ["c/3.json", "c/12.json"]) == {3: "c/3.json", 12: "c/12.json"}
 
 
 def test_folders_are_made_of_safe_segments() -> None:
-    assert replay.inputs_folder("../x") == "hops/%2E%2E%2Fx/"
+    assert replay.dead_letters_folder("../x") == "dlq/%2E%2E%2Fx/"
     assert replay.checkpoints_folder("a/b") == "checkpoint/a%2Fb/"
     assert replay.dead_letters_folder("a") == "dlq/a/"
 

@@ -1,5 +1,6 @@
 """Replay, over emulated tables, buckets and queues (`protocol §12`)."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.function.aws import clients
+from asya.protocol.envelope import Route
 from asya.protocol.mesh_table import Actor, MeshTable
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status
@@ -18,6 +20,10 @@ from tests.unit.memory_tables import memory_tables
 
 OPERATOR = {"userArn": "arn:aws:iam::123456789012:user/oscar", "userId": "AIDAOSCAR"}
 MESH = mesh({"x-fan-in": Actor(kind="fan_in")}, operators=(OPERATOR["userArn"],))
+
+
+AT_INFER = {"route": Route(("prep",), "infer", ("post",)), "actor": "infer"}
+"""Reports of the hop of `message()`."""
 
 
 @dataclass
@@ -38,8 +44,8 @@ class Gateway(ApiFunction):
 
     def failed(self, reason: str = "DeliveryExhausted", **more: Any) -> None:
         """The task `env-1` of Alice has failed at hop 1."""
-        self.report(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1))
-        self.report(event("env-1", "failed", 1, 9, reason=reason, **more))
+        self.report(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1, **AT_INFER))
+        self.report(event("env-1", "failed", 1, 9, reason=reason, **(AT_INFER | more)))
 
     def put(self, key: str, body: bytes) -> None:
         clients.s3().put_object(Bucket=BUCKET, Key=key, Body=body)
@@ -49,6 +55,11 @@ class Gateway(ApiFunction):
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
     with memory_tables(), emulated_shop(monkeypatch, "infer", "post"):
         yield Gateway()
+
+
+def later(generation: int, **members: Any) -> bytes:
+    """An envelope of a later generation."""
+    return message(headers={"x-asya-generation": generation}, **members)
 
 
 FAILED = status(phase="failed", reason="RuntimeError", deadline_at="2026-11-20T12:04:00Z")
@@ -77,10 +88,11 @@ def test_a_failure_is_replayed_as_a_task_of_its_own(gateway: Gateway) -> None:
 
 @pytest.mark.rule("12.replay.where")
 def test_replays_start_from_kept_hops_checkpoints_and_dead_letters_too(gateway: Gateway) -> None:
-    gateway.failed()
+    gateway.failed(generation=1)
     post = {"prev": ["prep", "infer"], "curr": "post", "next": []}
-    gateway.put("hops/env-1/0/2.json", message(route=post, payload="hop"))
-    gateway.put("hops/env-1/1/2.json", message(route=post, payload="later hop"))
+    gateway.put("hops/env-1/0/2.post.json", message(route=post, payload="hop"))
+    gateway.put("hops/env-1/1/2.post.json", later(1, route=post, payload="later hop"))
+    gateway.put("hops/env-1/2/2.post.json", later(2, route=post, payload="of no generation"))
     gateway.put(f"{RESULTS}checkpoint/env-1/2.json", message(route=post, payload="checkpoint"))
     gateway.put("dlq/env-1/0/1.json", message(payload="dead letter"))
     assert gateway.post("env-1", "replay", {"hop": 2})[0] == 201
@@ -110,8 +122,27 @@ def test_a_large_payload_is_loaded_and_stored_again(gateway: Gateway) -> None:
     assert (sent["payload"], reference["key"].startswith("inbox/")) == (None, True)
     assert clients.s3().get_object(Bucket=BUCKET, Key=reference["key"])["Body"].read() == bytes(raw(large))
     gateway.put("dlq/env-1/0/1.json", json.dumps(sent | {"id": "env-1"}).encode())
-    gateway.put("hops/env-1/0/1.json", json.dumps(sent | {"id": "env-1"}).encode())
-    assert gateway.post("env-1", "replay", {"hop": 1, "force": True})[0] == 201
+
+
+@pytest.mark.rule("12.input.content", "12.input.counts")
+def test_a_forged_input_starts_nothing(gateway: Gateway) -> None:
+    """Neither one of another actor than the record names, nor one that says another actor or payload than its own."""
+    gateway.failed()
+    clients.s3().put_object(Bucket=BUCKET, Key="payloads/infer/a.json", Body=b"1")
+    reference = {"key": "payloads/infer/a.json", "size": 1, "sha256": hashlib.sha256(b"1").hexdigest()}
+    for name, members, code in (
+        ("1.post", {"route": {"prev": ["prep"], "curr": "post", "next": []}}, "nothing_to_replay"),
+        ("1.infer", {"route": {"prev": ["prep"], "curr": "post", "next": []}}, "input_mismatch"),
+        ("1.infer", {"id": "env-2"}, "input_mismatch"),
+        ("1.infer", {"headers": {"x-asya-payload-ref": reference}, "payload": None}, "input_mismatch"),
+        ("1.infer", {"id": 5}, "unreadable"),
+    ):
+        gateway.put(f"hops/env-1/0/{name}.json", message(**members))
+        status_code, body = gateway.post("env-1", "replay", {"hop": 1})
+        assert (status_code, body["error"]["code"]) == (409, code), body
+    assert (gateway.messages("infer"), gateway.messages("post")) == ([], [])
+    gateway.put("hops/env-1/0/1.infer.json", message())
+    assert gateway.post("env-1", "replay", {"hop": 1})[0] == 201
 
 
 @pytest.mark.parametrize("body", [b"junk", b'{"id": "env-1"}'])

@@ -70,7 +70,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         gateway = Shop()
         gateway.failed("RuntimeError")
         gateway.put(f"{RESULTS}failed/env-1.json", message(status=FAILED))
-        gateway.put("hops/env-1/0/1.json", message())
+        gateway.put("hops/env-1/0/1.infer.json", message())
         yield gateway
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from asya.capabilities.operations import payloads
 from asya.function.aws import clients
+from asya.protocol.envelope import Route
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.tasks import event
@@ -40,15 +41,27 @@ def kept(gateway: ApiFunction, hop: str = "", iam: dict[str, str] = ALICE) -> tu
 
 def succeeded(gateway: ApiFunction) -> None:
     report(gateway, event("env-1", "registered", owner="AIDAALICE"))
-    report(gateway, event("env-1", "succeeded", 3, 9, result_uri=f"s3://{BUCKET}/{RESULTS}succeeded/env-1.json"))
+    route = Route(("prep", "infer", "post"), "", ())
+    report(
+        gateway,
+        event(
+            "env-1",
+            "succeeded",
+            3,
+            9,
+            route=route,
+            actor="post",
+            result_uri=f"s3://{BUCKET}/{RESULTS}succeeded/env-1.json",
+        ),
+    )
     put(f"{RESULTS}succeeded/env-1.json", message(route=ENDED, payload={"total": 3}))
 
 
 @pytest.mark.rule("13.payloads")
 def test_the_owner_reads_payloads_before_and_after_hops(gateway: ApiFunction) -> None:
     succeeded(gateway)
-    put("hops/env-1/0/1.json", message(payload={"total": 1}))
-    put("hops/env-1/0/2.json", message(route=LAST, payload={"total": 2}))
+    put("hops/env-1/0/1.infer.json", message(payload={"total": 1}))
+    put("hops/env-1/0/2.post.json", message(route=LAST, payload={"total": 2}))
     code, listed = kept(gateway)
     assert (code, [(hop["hop"], hop["before"], hop["after"]) for hop in listed["items"]]) == (
         200, [(0, False, True), (1, True, True), (2, True, True)],
@@ -59,7 +72,7 @@ def test_the_owner_reads_payloads_before_and_after_hops(gateway: ApiFunction) ->
         {"total": 2},
         {"total": 3},
     )
-    assert hop["before"]["uri"] == f"s3://{BUCKET}/hops/env-1/0/2.json"
+    assert hop["before"]["uri"] == f"s3://{BUCKET}/hops/env-1/0/2.post.json"
     assert kept(gateway, "0")[1]["before"] is None
     assert kept(gateway, "4")[0] == 404
 
@@ -75,6 +88,34 @@ def test_payloads_of_others_are_not_found_and_operators_need_no_record(gateway: 
     assert gateway.get("/api/v1/mesh/nobody/payloads", OPERATOR)[0] == 404
 
 
+@pytest.mark.rule("13.payloads.actors", "12.input.counts")
+def test_an_input_is_shown_as_that_of_the_actor_in_its_key(gateway: ApiFunction) -> None:
+    forged = {"prev": ["prep"], "curr": "infer", "next": ["nowhere"]}
+    put("hops/env-1/0/1.eve.json", message(route=forged, payload="forged"))
+    _, listed = kept(gateway, iam=OPERATOR)  # without a record nothing else tells
+    assert [(hop["hop"], hop["actor"], hop["before"]) for hop in listed["items"]] == [
+        (0, "prep", False),
+        (1, "eve", True),
+    ]
+    before = kept(gateway, "1", OPERATOR)[1]["before"]
+    assert (before["text"], "is not the input that its key names" in before["problem"]) == ("", True)
+    put("hops/env-1/0/1.infer.json", message())
+    assert kept(gateway, iam=OPERATOR)[0] == 404  # which of both had the hop is unknown
+    put("dlq/env-1/0/1.json", message())
+    assert [hop["actor"] for hop in kept(gateway, iam=OPERATOR)[1]["items"]] == ["prep", "infer"]
+    succeeded(gateway)
+    put("hops/env-1/9/1.infer.json", message(headers={"x-asya-generation": 9}, payload="of no generation"))
+    code, hop = kept(gateway, "1")
+    assert (code, hop["actor"], hop["generation"], json.loads(hop["before"]["text"])) == (
+        200,
+        "infer",
+        0,
+        {"text": "hello"},
+    )
+    put("hops/env-1/0/1.infer.json", message(headers={"x-asya-payload-ref": {"key": "payloads/post/a"}}, payload=None))
+    assert "refers to a payload" in kept(gateway, "1")[1]["before"]["problem"]
+
+
 def test_the_payload_before_a_failure_is_that_of_its_result(gateway: ApiFunction) -> None:
     uri = f"s3://{BUCKET}/{RESULTS}failed/env-1.json"
     put(f"{RESULTS}failed/env-1.json", message(status=status(phase="failed")))
@@ -87,7 +128,7 @@ def test_a_large_payload_is_cut_and_a_larger_one_is_named_only(
     gateway: ApiFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     succeeded(gateway)
-    put("hops/env-1/0/1.json", message(payload="x" * payloads.TEXT_LIMIT))
+    put("hops/env-1/0/1.infer.json", message(payload="x" * payloads.TEXT_LIMIT))
     before = kept(gateway, "1")[1]["before"]
     assert (before["truncated"], len(before["text"])) == (True, payloads.TEXT_LIMIT)
     monkeypatch.setattr("asya.capabilities.operations.aws.kept_payloads.READ_LIMIT", 1000)
@@ -100,9 +141,9 @@ def test_a_claim_check_is_redeemed_and_a_lost_one_is_a_problem(gateway: ApiFunct
     body = b'{"large": true}'
     digest = "6f1ab0b1d0c5f4a1c0c3b0f2d8a9e7c6b5a4d3e2f1a0b9c8d7e6f5a4b3c2d1e0"
     headers = {"x-asya-payload-ref": {"key": f"payloads/infer/6f/{digest}.json", "size": len(body), "sha256": digest}}
-    put("hops/env-1/0/1.json", message(headers=headers, payload=None))
+    put("dlq/env-1/0/1.json", message(headers=headers, payload=None))
     assert "does not exist" in kept(gateway, "1")[1]["before"]["problem"]
-    put("hops/env-1/0/2.json", b"no envelope")
+    put("hops/env-1/0/2.post.json", b"no envelope")
     assert kept(gateway, "2")[1]["before"]["text"] == ""
 
 

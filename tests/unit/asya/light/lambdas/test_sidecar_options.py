@@ -308,8 +308,8 @@ def test_12_inputs_are_kept_below_id_generation_and_position(world: MeshWorld) -
         return payload
 
     assert run(world, mutate, message(), options={KEEP_INPUT.key: True}) == []
-    assert world.s3.keys() == ["hops/env-1/0/1.json"]
-    assert json.loads(world.s3.content("hops/env-1/0/1.json"))["payload"] == {"text": "hello"}
+    assert world.s3.keys() == ["hops/env-1/0/1.infer.json"]
+    assert json.loads(world.s3.content("hops/env-1/0/1.infer.json"))["payload"] == {"text": "hello"}
 
 
 def test_12_an_input_that_cannot_be_kept_keeps_the_message(world: MeshWorld) -> None:
