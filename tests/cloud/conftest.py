@@ -1,6 +1,6 @@
 """Local clouds that tests share, each deployed once with IAM enforced.
 
-The meshes are the example, `paths` (routes and failures), `gateway` (callers) and `heavy` (job runs).
+The meshes are the example, `paths` (routes and failures), `gateway` (callers), `heavy` (job runs) and `tenants` (isolation).
 """
 
 from __future__ import annotations
@@ -158,6 +158,21 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
                 mesh.wait_for_ends(SHARED_RUN_IDS, "together-0")
         yield mesh
         assert mesh.dead_letters() == {}
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[DeployedCloud]:
+    """A mesh whose heavy actors isolate tenants and envelopes; each job run has a process of its own."""
+    state = tmp_path_factory.mktemp("tenants")
+    mesh = tmp_path_factory.mktemp("mesh") / "tenants"
+    shutil.copytree(MESHES / "tenants", mesh, ignore=shutil.ignore_patterns("__pycache__"))
+    file = mesh / "mesh.yaml"
+    file.write_text(file.read_text().replace("http://127.0.0.1:0", issuer.url))
+    try:
+        up(file, state, UpOptions(workers=WorkerSettings(at_once=2, cores=1)))
+        yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)
 

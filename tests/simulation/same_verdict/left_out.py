@@ -58,6 +58,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_an_actors_role_reports_about_its_own_actor_and_tasks_that_it_holds": _IAM,
         "test_the_crew_leads_an_actor_only_where_it_may_send": _IAM,
     },
+    "test_tenants": f"{_IAM}, and {_STAND_IN}",
     "test_own_capability": {"test_asya_dev_runs_it_and_follows_its_code": _PROCESSES},
     "test_gateway_stream": f"curl and a browser follow streams: {_HTTP}, or {_HANDLER_WAITS}; test_gateway_reports has a stream",
     "test_gateway_a2a": {
