@@ -7,7 +7,7 @@ import uuid
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asya.protocol import ids
@@ -78,6 +78,7 @@ def test_a_usable_id_is_one_part_of_a_path_whoever_decodes_it_and_an_argument(en
 
 @pytest.mark.rule("1.id.characters")
 @given(REFUSED)
+@example("a\ud800")
 @examples(200, 5000)
 def test_any_other_id_is_refused_with_what_ids_may_have(envelope_id: str) -> None:
     problem = ids.problem_of(envelope_id)
