@@ -15,7 +15,7 @@ from asya.capabilities.triggers.http_calls import TAKE_WEBHOOK
 from asya.capabilities.triggers.messages import UnusableMessageError
 from asya.capabilities.triggers.sources.new_objects import Buckets
 from asya.capabilities.triggers.sources.service_messages import read_service_message
-from asya.capabilities.triggers.webhooks import occurrence_key, read_body, read_keys, read_signature
+from asya.capabilities.triggers.webhooks import occurrence_key, read_keys, read_signature
 from asya.client.calls import to
 from asya.contracts.codec import plain
 from asya.function.hop import Arrival
@@ -127,11 +127,8 @@ class WebhookCall:
         if response["statusCode"] >= 400:
             raise RefusedError(str(response.get("body", "")))
         received = {name.lower(): text for name, text in sent.items()}
-        signed, body = (
-            read_signature(webhook, received, self.body),
-            read_body(decode_text(self.body), self.content_type),
-        )
-        return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, received, body))
+        signed = read_signature(webhook, received, self.body)
+        return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, received, decode_text(self.body)))
 
     def _webhook(self, api: Api) -> Webhook:
         known = api.cloud.table.webhooks

@@ -206,29 +206,30 @@ IDS_OF_SCHEMES: Mapping[Signature, str] = {"stripe": "/id"}
 """The ids of schemes whose bodies change between repetitions."""
 
 
-def occurrence_key(webhook: Webhook, signed: SignedRequest, headers: Mapping[str, str], body: object) -> str:
+def occurrence_key(webhook: Webhook, signed: SignedRequest, headers: Mapping[str, str], text: str) -> str:
     """The key of the occurrence: a repetition has the same.
 
-    A request without the id is known by what its scheme signs, so that it is not lost.
+    A request without the id is known by what its scheme signs, so that it is not lost. No scheme signs the content type, so the
+    text of the body alone says how it is read here.
 
     Args:
         webhook: the webhook.
         signed: what the request has signed.
         headers: its headers, names in lower case.
-        body: the value of its body.
+        text: its body.
     """
-    named = _named(webhook.id or IDS_OF_SCHEMES.get(webhook.signature, ""), headers, body)
+    named = _named(webhook.id or IDS_OF_SCHEMES.get(webhook.signature, ""), headers, text)
     identity = signed.identity if named is None else named
     return f"webhook {'' if named is None else 'id '}{hashlib.sha256(identity).hexdigest()}"
 
 
-def _named(name: str, headers: Mapping[str, str], body: object) -> bytes | None:
+def _named(name: str, headers: Mapping[str, str], text: str) -> bytes | None:
     """The id at a pointer or in a header; None if the request has none there."""
     if not name.startswith("/"):
-        text = headers.get(name.lower(), "").strip() if name else ""
-        return text.encode() if text else None
+        value = headers.get(name.lower(), "").strip() if name else ""
+        return value.encode() if value else None
     try:
-        part = part_at(body, name)
+        part = part_at(_json_or_form(text), name)
         return None if part is None or part == "" else bytes(encode_value(part))
     except (ValueError, NotJsonError):
         return None
@@ -240,7 +241,7 @@ _JSON_FIELD = "payload"
 
 
 class UnreadableBodyError(ValueError):
-    """The body has another form than its content type says."""
+    """The body has another form than it should."""
 
 
 def read_body(text: str, content_type: str) -> object:
@@ -257,6 +258,18 @@ def read_body(text: str, content_type: str) -> object:
     if not media_type or media_type == "application/json" or media_type.endswith("+json"):
         return _json(text)
     return _form(text) if media_type == _FORM else {"body": text}
+
+
+def _json_or_form(text: str) -> object:
+    """The value of a body of either type.
+
+    Raises:
+        UnreadableBodyError: it is neither.
+    """
+    try:
+        return _json(text)
+    except UnreadableBodyError:
+        return _form(text)
 
 
 def type_of(body: object) -> str:

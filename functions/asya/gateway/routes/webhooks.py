@@ -76,7 +76,7 @@ class WebhookRoutes:
         own = _own_answer(webhook, request, body)
         if own is not None:
             return own
-        key = occurrence_key(webhook, signed, request.headers, body)
+        key = occurrence_key(webhook, signed, request.headers, text)
         return self._start(name, trigger, _delivery(webhook, request, key, text, now), now)
 
     def _find(self, name: str) -> tuple[Trigger, Webhook]:

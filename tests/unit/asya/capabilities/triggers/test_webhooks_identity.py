@@ -25,7 +25,7 @@ def key(
     """The key of a webhook; without a text of its own, its scheme signs the body as JSON."""
     content = (signed or json.dumps(body)).encode()
     webhook = Webhook(secret="hook", signature=signature, id=named)
-    return occurrence_key(webhook, SignedRequest(content, (b"digest",), content), headers or {}, body)
+    return occurrence_key(webhook, SignedRequest(content, (b"digest",), content), headers or {}, json.dumps(body))
 
 
 @pytest.mark.rule("16.webhooks.once", "16.webhooks.id")

@@ -207,6 +207,21 @@ def test_16_a_repetition_that_is_signed_anew_starts_nothing(hooks: Hooks, name: 
     assert len(hooks.messages) == 1
 
 
+TYPES = ("application/json", "text/plain", "application/x-www-form-urlencoded", "application/xml", "a", "x/y+json; z=1")
+
+
+@pytest.mark.rule("16.webhooks.once", "16.webhooks.id")
+@pytest.mark.parametrize("first", TYPES)
+@pytest.mark.parametrize("body", [b'{"id": "evt_1"}', b"id=evt_1&other=2", b'payload={"id": "evt_1"}'])
+def test_16_a_caught_webhook_starts_nothing_under_another_content_type(hooks: Hooks, first: str, body: bytes) -> None:
+    """Nobody signs the content type, and it says how the body is read for the payload."""
+    signed = hooks.headers("stripe", body)
+    taken = [hooks.take("stripe", body, **{**signed, "Content-Type": each}) for each in (first, *TYPES)]
+    keys = {message["webhook"]["key"] for message in hooks.messages}
+    assert {status for status, _ in taken} <= {200, 202, 400}
+    assert len(keys) == 1
+
+
 @pytest.mark.rule("16.webhooks.once")
 def test_16_a_repetition_before_its_task_exists_is_sent_again_with_its_key(hooks: Hooks) -> None:
     """The process may have died after the send, or x-triggers is late. One key starts one task."""
