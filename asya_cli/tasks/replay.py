@@ -58,7 +58,8 @@ def replay(
         ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also if the task was replayed, dismissed or overtaken.")
+        bool,
+        typer.Option("--force", help="Also a task that is settled, or that would start elsewhere than where it was."),
     ] = False,
     as_json: JsonLines = False,
     selected: MeshOptions,

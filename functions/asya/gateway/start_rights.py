@@ -28,28 +28,33 @@ def check_start(submission: Submission, caller: Caller, mesh: MeshTable) -> None
         raise ApiError(403, "forbidden", problem, "actor")
 
 
-def check_replay(stored: Envelope, caller: Caller, mesh: MeshTable) -> None:
-    """Check that a replay starts where a function of the mesh had the envelope, if its caller may not start everywhere.
+def check_replay(stored: Envelope, place: str | None, caller: Caller, mesh: MeshTable, *, force: bool) -> None:
+    """Check that a replay starts where a function of the mesh had the envelope.
 
-    A sender outside writes the route, and the actors of the crew believe the gateway about where it leads.
+    A sender outside writes the route, and the actors of the crew believe the gateway about where it leads. An operator may start
+    the envelope elsewhere, if he says so.
 
     Args:
         stored: the envelope as it failed, or as a hop or a checkpoint has kept it.
+        place: the actor at which the record of the task says that it is; it counts for an envelope without a status.
+        force: whether the caller has said so.
 
     Raises:
         ApiError: 403 with the actor.
     """
-    if caller.is_operator or mesh.gateway.starts is None or stored.status is None:
+    if force if caller.is_operator else mesh.gateway.starts is None:
         return
-    actor, place = actual_actor(stored, stored.route.curr), stored.status.actor
-    spec = mesh.actors.get(actor)
-    if actor != place:
-        why = f"the envelope came to {place!r}, and its route names {actor!r}"
-    elif spec is not None and spec.continues and stored.status.reason == "RouteMismatch":
+    actor = actual_actor(stored, stored.route.curr)
+    status, spec = stored.status, mesh.actors.get(actor)
+    was = status.actor if status is not None else place
+    if was != actor:
+        why = f"it was at {was!r}, and its route names {actor!r}" if was else f"nothing says that it was at {actor!r}"
+    elif spec is not None and spec.continues and status is not None and status.reason == "RouteMismatch":
         why = f"{actor!r} has refused to lead it on"
     else:
         return
-    raise ApiError(403, "forbidden", f"only operators of the mesh may replay it at {actor!r}: {why}")
+    remedy = "to start it there all the same, force it" if caller.is_operator else "an operator of the mesh may"
+    raise ApiError(403, "forbidden", f"a replay would start at {actor!r}: {why}; {remedy}")
 
 
 def _for_operators(header: str) -> ApiError:

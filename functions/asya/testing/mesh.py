@@ -250,7 +250,7 @@ class Mesh:
             hop: the position of a hop whose actor has `keep_input`; by default the hop that failed.
             checkpoint: the position of a checkpoint.
             failed_only: after the failure of a set, run only the slices without a result again.
-            force: replay the run although it was replayed, dismissed or overtaken.
+            force: replay the run although it was replayed, dismissed or overtaken, or elsewhere than where it was.
 
         Raises:
             RefusedError: there is no such copy of the envelope, or the run is settled.

@@ -201,7 +201,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "webhook.caught": {
         "unit/asya/capabilities/triggers/test_webhooks_signatures.py": ("test_16_a_changed_body_is_not_signed",),
-        "unit/asya/gateway/routes/test_webhooks.py": ("test_16_a_caught_webhook_starts_no_other_trigger",),
+        "unit/asya/gateway/routes/test_webhooks.py": (
+            "test_16_a_caught_webhook_starts_no_other_trigger",
+            "test_16_a_caught_webhook_starts_nothing_under_another_content_type",
+        ),
         "unit/asya/testing/test_external_webhook_calls.py": ("test_16_a_repetition_starts_nothing",),
     },
     "webhook.age": {
@@ -237,6 +240,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
         "unit/asya/testing/test_mesh_authority.py": ("test_code_of_an_actor_resumes_no_pause",),
         "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_end_is_that_of_the_actor_that_says_it",),
+        "unit/asya/testing/test_mesh_forged_letters.py": (
+            "test_a_forged_letter_ends_and_replays_its_task_where_it_was",
+        ),
         "infra/test_permissions.py": ("test_only_the_crew_reports_ends",),
         "unit/asya/gateway/lambdas/test_report_queues.py": (
             "test_an_end_on_the_queue_of_all_actors_is_refused_alone",

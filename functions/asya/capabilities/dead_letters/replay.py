@@ -39,7 +39,7 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         hop: the position of a hop whose actor has `keep_input`.
         checkpoint: the position of a checkpoint.
         failed_only: after the failure of a set, copy the results that are stored and run only the other slices again.
-        force: replay the task although it was replayed, dismissed or overtaken.
+        force: replay the task although it was replayed, dismissed or overtaken, or elsewhere than where it was.
     """
 
     hop: _Count | None = None

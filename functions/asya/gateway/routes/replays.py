@@ -177,7 +177,8 @@ class ReplayRoutes:
             problem = f"{old_id!r} did not fail at a fan-in actor; replay it without failed_only"
             raise ApiError(409, "not_a_set", problem, "failed_only")
         replay.check_no_slice(envelope)
-        start_rights.check_replay(envelope, caller, self.mesh)
+        place = task.actor if task is not None else None
+        start_rights.check_replay(envelope, place, caller, self.mesh, force=replay_request.force)
         if task is not None and task.resolution is not None and not (task.resolution.is_open or call.force or key):
             raise settled_error(old_id, task.resolution)  # before a large payload is stored again
 

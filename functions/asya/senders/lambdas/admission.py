@@ -125,6 +125,26 @@ class Admission(msgspec.Struct, frozen=True):
             return judged if refusal is None else structs.replace(judged, is_new=True, refusal=refusal)
         return judged
 
+    def judge_letter(self, arrival: Arrival, actor: str) -> Arrival:
+        """As `judge`, for a message in the dead-letter queue of an actor (`protocol §4.keys.letters`).
+
+        Code of users may put there what was at no function. It is at the actor of the queue, whatever actor its status names.
+
+        Raises:
+            ClientError, BotoCoreError: a table cannot be read or written.
+        """
+        judged = self.judge(arrival, actor)
+        if judged.is_new or judged.refusal is not None or actor in names.END_ACTORS or not self._is_of_code(arrival):
+            return judged
+        try:
+            envelope = judged.envelope()
+        except ParseError:
+            return judged  # it is about a set
+        status = envelope.status
+        if status is None or status.actor == actor:
+            return judged
+        return structs.replace(judged, body=encode(replace(envelope, status=replace(status, actor=actor))))
+
     def _of_role(self, arrival: Arrival, actor: str, *, is_code: bool) -> Arrival:
         """The message of a role of the mesh without its key, or as refused if the code of users may not have sent it.
 

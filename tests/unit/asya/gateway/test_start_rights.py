@@ -87,8 +87,8 @@ OVERRIDDEN = {"x-asya-route-override": {"publish-report": "inspect-dataset"}}
     [
         ("publish-report", "publish-report", {}, None),
         ("publish-report", "publish-report", {"reason": "RouteMismatch"}, None),
-        ("publish-report", "inspect-dataset", {}, "came to 'inspect-dataset'"),
-        ("publish-report", "publish-report", {"headers": OVERRIDDEN}, "names 'inspect-dataset'"),
+        ("publish-report", "inspect-dataset", {}, "it was at 'inspect-dataset'"),
+        ("publish-report", "publish-report", {"headers": OVERRIDDEN}, "route names 'inspect-dataset'"),
         ("publish-report", "inspect-dataset", {"headers": OVERRIDDEN}, None),
         ("x-checkpoint", "x-checkpoint", {"reason": "RuntimeError"}, None),
         ("x-checkpoint", "x-checkpoint", {"reason": "RouteMismatch"}, "has refused to lead it on"),
@@ -103,10 +103,30 @@ def test_a_caller_replays_an_envelope_where_it_was(
     )
     stored = decode(message(route=route, status=failed, headers=more.get("headers", {})))
     mesh = changed(MESH, gateway=GatewayTable(starts=("x",)), actors={**MESH.actors, "x-checkpoint": CREW})
-    check_replay(stored, OPERATOR, mesh)
-    check_replay(stored, USER, changed(mesh, gateway=GatewayTable()))
-    if why is None:
-        check_replay(stored, USER, mesh)
+    check_replay(stored, None, OPERATOR, mesh, force=True)
+    check_replay(stored, None, USER, changed(mesh, gateway=GatewayTable()), force=False)
+    for caller, force, remedy in (
+        (USER, False, "an operator"),
+        (USER, True, "an operator"),
+        (OPERATOR, False, "force"),
+    ):
+        if why is None:
+            check_replay(stored, None, caller, mesh, force=force)
+        else:
+            with pytest.raises(ApiError, match=f"{why}.*; .*{remedy}"):
+                check_replay(stored, None, caller, mesh, force=force)
+
+
+@pytest.mark.rule("12.replay.place")
+@pytest.mark.parametrize("caller", [USER, OPERATOR])
+@pytest.mark.parametrize(("place", "is_there"), [("publish-report", True), ("inspect-dataset", False), (None, False)])
+def test_an_envelope_without_a_status_was_where_its_record_says(
+    caller: Caller, place: str | None, is_there: bool
+) -> None:
+    stored = changed(decode(message(route={"prev": [], "curr": "publish-report", "next": []})), status=None)
+    mesh = changed(MESH, gateway=GatewayTable(starts=("inspect-dataset",)))
+    if is_there:
+        check_replay(stored, place, caller, mesh, force=False)
     else:
-        with pytest.raises(ApiError, match=why):
-            check_replay(stored, USER, mesh)
+        with pytest.raises(ApiError, match=r"a replay would start at 'publish-report'"):
+            check_replay(stored, place, caller, mesh, force=False)

@@ -134,14 +134,16 @@ class DeadLetterWatch:
         arrival = message.arrival
         if actor not in dead_letters.SYSTEM_QUEUES:
             self.services.admission.note_letter(arrival, actor)
-            arrival = self.services.admission.judge(arrival, actor)
+            arrival = self.services.admission.judge_letter(arrival, actor)
         return dead_letters.read_letter(arrival, actor, message.problem)
 
     def _report_letter(self, letter: DeadLetter, message: ReceivedMessage) -> list[Receipt]:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        receipts, mesh = [self._copy(letter, unsealed_body(message.arrival))], self.services.settings.table
+        # A replay believes the copy. What a stranger has sent is copied as it came.
+        copied = message.arrival if letter.arrival.is_new else letter.arrival
+        receipts, mesh = [self._copy(letter, unsealed_body(copied))], self.services.settings.table
         if end is None:
             return receipts
         if end.event is not None:

@@ -90,10 +90,11 @@ def test_a_failure_is_replayed_as_a_task_of_its_own(gateway: Gateway) -> None:
 def test_replays_start_from_kept_hops_checkpoints_and_dead_letters_too(gateway: Gateway) -> None:
     gateway.failed(generation=1)
     post = {"prev": ["prep", "infer"], "curr": "post", "next": []}
-    gateway.put("hops/env-1/0/2.post.json", message(route=post, payload="hop"))
-    gateway.put("hops/env-1/1/2.post.json", later(1, route=post, payload="later hop"))
-    gateway.put("hops/env-1/2/2.post.json", later(2, route=post, payload="of no generation"))
-    gateway.put(f"{RESULTS}checkpoint/env-1/2.json", message(route=post, payload="checkpoint"))
+    at_post = status(actor="post")
+    gateway.put("hops/env-1/0/2.post.json", message(route=post, status=at_post, payload="hop"))
+    gateway.put("hops/env-1/1/2.post.json", later(1, route=post, status=at_post, payload="later hop"))
+    gateway.put("hops/env-1/2/2.post.json", later(2, route=post, status=at_post, payload="of no generation"))
+    gateway.put(f"{RESULTS}checkpoint/env-1/2.json", message(route=post, status=at_post, payload="checkpoint"))
     gateway.put("dlq/env-1/0/1.json", message(payload="dead letter"))
     assert gateway.post("env-1", "replay", {"hop": 2})[0] == 201
     assert [sent["payload"] for sent in gateway.messages("post")] == ["later hop"]
