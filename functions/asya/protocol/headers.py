@@ -9,6 +9,8 @@ ROUTE_RESOLVED = "x-asya-route-resolved"
 FAN_IN = "x-asya-fan-in"
 # The origin and 5,000 items. The record of a set lists each slice, and the cost of a check grows with them.
 MAX_SLICES = 5001
+# Sets within a set. Each slice carries the headers of all its sets, and its end is told to each that it has opened.
+MAX_ENCLOSING_SETS = 16
 PAUSE = "x-asya-pause"
 RESUME_INPUT = "x-asya-resume-input"
 RESUME_AT = "x-asya-resume-at"

@@ -16,6 +16,7 @@ from asya.protocol.states import EndStatus
 from asya.protocol.strict_json import escape
 
 TOO_MANY_SLICES = f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out"
+TOO_DEEP = f"outer has more than {headers.MAX_ENCLOSING_SETS} enclosing sets"
 
 
 def _check_place(index: int, count: int) -> None:
@@ -170,9 +171,25 @@ def decode_header(raw: Raw | None) -> SliceHeader | None:
     if raw is None or not _is_present(raw):
         return None
     try:
-        return _header_decoder.decode(raw)
+        header = _header_decoder.decode(raw)
     except msgspec.MsgspecError as error:
         raise ValueError(f"headers.{headers.FAN_IN}: {error}") from None
+    if _is_too_deep(header):
+        raise ValueError(f"headers.{headers.FAN_IN}: {TOO_DEEP}")
+    return header
+
+
+def _is_too_deep(header: SliceHeader) -> bool:
+    """Whether a header has too many enclosing sets. The end of an origin costs a message for each of them."""
+    outer = header.outer
+    for _ in range(headers.MAX_ENCLOSING_SETS + 1):
+        if outer is msgspec.UNSET:
+            return False
+        try:
+            outer = _nested_decoder.decode(outer).outer
+        except msgspec.MsgspecError:
+            return False  # it encloses nothing
+    return True
 
 
 def own_place(envelope: Envelope) -> str:

@@ -188,6 +188,8 @@ class HandlerInvoker(msgspec.Struct, frozen=True):
             yield from slice_frames(output, state or GeneratorState(Snapshot.of(view), view))
         except NotJsonError as error:
             raise _processing_error(f"the handler fanned out a value that is not JSON: {error}") from None
+        except FanOutError as error:
+            raise _processing_error(str(error)) from None
 
 
 def _check_output(guard: OutputGuard, value: object) -> None:

@@ -40,7 +40,7 @@ RECEIVED: Final = _Received.RECEIVED
 
 
 class FanOutError(ValueError):
-    """A fan-out is not the only output of its hop."""
+    """A fan-out is not the only output of its hop, or its set has too many enclosing ones."""
 
 
 class Slice(NamedTuple):
@@ -115,8 +115,12 @@ class FanOut:
 
         Args:
             view: the envelope with the changes of the handler's commands.
+
+        Raises:
+            FanOutError: the set would have too many enclosing ones.
         """
         enclosing = view.headers.get(headers.FAN_IN)
+        _check_depth(enclosing)
         header: dict[str, Any] = {
             "actor": self.at,
             "set_id": ids.set_id(view.id, _generation(view), len(view.prev)),
@@ -158,6 +162,18 @@ class FanOut:
             isinstance(enclosing, Mapping) and enclosing.get("actor") == self.at and self.at not in rest
         )
         return ahead if is_of_enclosing_set else rest
+
+
+def _check_depth(enclosing: Any) -> None:
+    """Check that one more set may open within that of a slice header."""
+    for _ in range(headers.MAX_ENCLOSING_SETS + 1):
+        if not isinstance(enclosing, Mapping):
+            return
+        enclosing = enclosing.get("outer")
+    raise FanOutError(
+        f"the handler fanned out within more than {headers.MAX_ENCLOSING_SETS} sets, and a set has {headers.MAX_ENCLOSING_SETS} "
+        "enclosing sets at most; fan out into more items in fewer steps"
+    )
 
 
 def with_digits(output: Any, digits: Digits) -> Any:

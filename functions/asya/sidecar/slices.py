@@ -128,24 +128,35 @@ def fan_in_actor_of(envelope: Envelope, header: SliceHeader, mesh: MeshTable) ->
     return actor if spec is not None and spec.kind == "fan_in" else None
 
 
-def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
-    """The `slice-ended` messages for an envelope that ended outside its set.
+def slice_end_deliveries(mesh: MeshTable, *ended: Envelope) -> tuple[Delivery, ...]:
+    """The `slice-ended` messages for an envelope that ended outside its set: one for each fan-in actor and set.
 
     A slice notifies its own set. An origin notifies the set that it opened, and its enclosing set if it is a slice there. A
     paused envelope notifies no set.
+
+    Args:
+        ended: runs of one end, which may belong to different sets. A set learns of the first.
     """
+    deliveries: dict[tuple[str, str], Delivery] = {}
+    for envelope in ended:
+        deliveries = _slice_ends(envelope, mesh) | deliveries
+    return tuple(deliveries.values())
+
+
+def _slice_ends(envelope: Envelope, mesh: MeshTable) -> dict[tuple[str, str], Delivery]:
+    """The messages of one envelope, by fan-in actor and set."""
     phase = envelope.status.phase if envelope.status else None
     if phase not in (states.SUCCEEDED, states.FAILED, states.CANCELED):
-        return ()
+        return {}
     status = envelope.status
     try:
         header = slice_header(envelope)
     except ValueError:
-        return ()
-    deliveries = []
+        return {}
+    deliveries: dict[tuple[str, str], Delivery] = {}
     while header is not None:
         actor = fan_in_actor_of(envelope, header, mesh)
-        if actor is not None:
+        if actor is not None and (actor, header.set_id) not in deliveries:
             slice_end = SliceEnded(
                 set_id=header.set_id,
                 slice_index=header.slice_index,
@@ -158,6 +169,6 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
                 actor=envelope.route.curr or None,
                 branch=header.branch,
             )
-            deliveries.append(Delivery(actor, encode_message(slice_end), "slice-ended"))
+            deliveries[actor, header.set_id] = Delivery(actor, encode_message(slice_end), "slice-ended")
         header = header.enclosing if header.slice_index == 0 else None
-    return tuple(deliveries)
+    return deliveries

@@ -132,7 +132,11 @@ def _check_output(guard: OutputGuard, value: object) -> None:
 
 def _slices(fan_out: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """The frames of a fan-out: the origin, with the payload as received, and one frame for each item."""
-    for fan_out_slice in fan_out.slices(view):
+    try:
+        slices = list(fan_out.slices(view))
+    except FanOutError as error:
+        raise ProcessingError(str(error)) from None
+    for fan_out_slice in slices:
         members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.item is not RECEIVED else {}
         slice_view = replace(
             view,

@@ -63,10 +63,10 @@ def _keep_cancellations(real: Any, record: TaskRecord | None, event: Any, **more
     return record if is_replaced and record is not None else merged
 
 
-def _slices_but_canceled_at_pauses(real: Any, envelope: Any, mesh: Any) -> Any:
-    status = envelope.status
+def _slices_but_canceled_at_pauses(real: Any, mesh: Any, *ended: Any) -> Any:
+    status = ended[0].status
     is_pause = status.phase == "canceled" and status.actor in mesh.actors and mesh.actors[status.actor].kind == "pause"
-    return () if is_pause else real(envelope, mesh)
+    return () if is_pause else real(mesh, *ended)
 
 
 _at_pauses = partial(Mistake, kind="fault-free", features=PAUSES)

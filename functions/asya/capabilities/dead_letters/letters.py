@@ -117,13 +117,13 @@ def letter_end(
         envelope = with_end_status(envelope, sent_at=letter.arrival.sent_at, now=now)
     phase = envelope.status.phase if envelope.status else None
     if phase in states.TERMINAL:
-        return LetterEnd(envelope, _report(envelope, letter, now), slice_end_deliveries(envelope, mesh))
+        return LetterEnd(envelope, _report(envelope, letter, now), slice_end_deliveries(mesh, envelope))
     if phase == states.PAUSED:
         return LetterEnd(envelope, None)
     ended = replace(envelope, status=_failed(letter, envelope, mesh, now, problem))
     if frame_left:
         ended = failed_child(ended)
-    return LetterEnd(ended, _report(ended, letter, now), slice_end_deliveries(ended, mesh))
+    return LetterEnd(ended, _report(ended, letter, now), slice_end_deliveries(mesh, ended))
 
 
 def refused_end(letter: DeadLetter, end: LetterEnd, *, now: datetime) -> LetterEnd:
@@ -135,7 +135,7 @@ def refused_end(letter: DeadLetter, end: LetterEnd, *, now: datetime) -> LetterE
 def canceled_end(end: LetterEnd, mesh: MeshTable, *, at: datetime) -> LetterEnd:
     """The end of a task that was canceled: it is on record, and the set of a slice learns of it (`protocol §11.sink.canceled`)."""
     canceled = as_canceled(end.envelope, at)
-    return LetterEnd(canceled, None, slice_end_deliveries(canceled, mesh))
+    return LetterEnd(canceled, None, slice_end_deliveries(mesh, canceled))
 
 
 def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> LetterEnd | None:

@@ -32,7 +32,7 @@ from asya.sidecar.lambdas.metrics_and_spans import record_arrivals
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import slice_end_deliveries
-from asya.tasks.reporting import reports
+from asya.tasks.reporting import report_messages, reports
 
 STORAGE_ERRORS = (ClientError, BotoCoreError, KeyContestedError)
 
@@ -159,8 +159,7 @@ class CrewEnd(ABC):
 
     def notify_sets(self, received: Envelope, stored: Envelope) -> list[Receipt]:
         """Notify the sets of a slice that ended; two runs of one end may belong to different sets."""
-        table = self.services.settings.table
-        deliveries = dict.fromkeys((*slice_end_deliveries(received, table), *slice_end_deliveries(stored, table)))
+        deliveries = slice_end_deliveries(self.services.settings.table, stored, received)
         return [self.services.outbox.send(delivery) for delivery in deliveries]
 
     def lost_claim(self, claim: Claim) -> Claim | None:
@@ -207,7 +206,9 @@ class CrewEnd(ABC):
         indexed_uri: str | None,
         is_reported: bool = True,
     ) -> list[Receipt]:
-        """Report the claimed end of an envelope, with its row of the index of results. Without a report the row is written here.
+        """Report the claimed end of an envelope, with its row of the index of results.
+
+        The row is written here without a report, and if both are too large for one.
 
         Args:
             envelope: as it is stored.
@@ -225,9 +226,14 @@ class CrewEnd(ABC):
             return [self.index.add(row)] if row is not None else []
         at = ending.report_time(claimed.claimed_at, self.services.now())
         event = reports.terminal(envelope, at=at, result_uri=result_uri)
+        receipts = []
         if row is not None:
-            event = replace(event, row=Raw(msgspec.json.encode(row)))
-        return [self.services.required_reports.report(url, event)]
+            with_row = replace(event, row=Raw(msgspec.json.encode(row)))
+            if report_messages.fits(with_row, url):
+                event = with_row
+            else:
+                receipts.append(self.index.add(row))
+        return [*receipts, self.services.required_reports.report(url, event)]
 
     def _row(self, envelope: Envelope, uri: str) -> ResultRow:
         settings = self.services.settings

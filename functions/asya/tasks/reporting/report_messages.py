@@ -12,8 +12,9 @@ from asya.function.sqs import pack
 from asya.protocol import headers, names
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import shortened
-from asya.protocol.events import EVENT_LIMIT, Report, TaskEvent, is_end
+from asya.protocol.events import EVENT_LIMIT, EventData, Report, TaskEvent, is_end
 from asya.protocol.exact_json import encode_json
+from asya.protocol.times import format_time, parse_time
 
 
 def report_url(envelope: Envelope, *, configured: str | None, allowed_hosts: frozenset[str]) -> str | None:
@@ -81,15 +82,29 @@ def queue_of(event: Report) -> str:
 
 
 def encoded(event: Report, gateway_url: str | None) -> EncodedReport:
-    """Encode a report. SQS refuses U+FFFE and U+FFFF, so they are escaped."""
-    text = encode_json(event)
+    """Encode a report. The record must learn of an end of any size; its object has what is left out."""
+    text = _text(event, gateway_url)
     if len(text) > EVENT_LIMIT and isinstance(event, TaskEvent):
-        text = encode_json(_reduced(event))
+        event = replace(event, row=UNSET, data=replace(event.data, route=None))
+        text = _text(event, gateway_url)
+        if len(text) > EVENT_LIMIT:
+            text = _text(replace(event, data=_with_short_texts(event.data)), gateway_url)
+    return EncodedReport(queue_of(event), gateway_url, text)
+
+
+def fits(event: TaskEvent, gateway_url: str) -> bool:
+    """Whether a report has no member that `encoded` would leave out, whichever gateway gets it."""
+    return len(_text(event, gateway_url)) <= EVENT_LIMIT
+
+
+def _text(event: Report, gateway_url: str | None) -> bytes:
+    """The JSON of a report. SQS refuses U+FFFE and U+FFFF, so they are escaped."""
+    text = encode_json(event)
     if gateway_url is not None:
         text = b'{"%s":%s,%s' % (GATEWAY_MEMBER.encode(), encode_json(gateway_url), text[1:])
     if not text.isascii():
         text = text.replace(b"\xef\xbf\xbe", b"\\ufffe").replace(b"\xef\xbf\xbf", b"\\uffff")
-    return EncodedReport(queue_of(event), gateway_url, text)
+    return text
 
 
 class HasReport(Protocol):
@@ -122,7 +137,14 @@ def body(message: Iterable[HasReport]) -> bytes:
     return b"[" + b",".join(each.report.text for each in message) + b"]"
 
 
-def _reduced(event: TaskEvent) -> TaskEvent:
-    """A report of an end without its largest members: the record must learn of the end, and its object has the rest."""
-    data = event.data
-    return replace(event, data=replace(data, route=None, result=UNSET, error=data.error and shortened(data.error)))
+def _with_short_texts(data: EventData) -> EventData:
+    """Data whose error has neither ancestors nor traceback, and whose times have no more digits than those of the mesh."""
+    error = data.error and replace(shortened(data.error), mro=(), traceback="")
+    return replace(data, error=error, created_at=_short(data.created_at), deadline_at=_short(data.deadline_at))
+
+
+def _short(time: str | None) -> str | None:
+    try:
+        return format_time(parse_time(time)) if time else None
+    except ValueError:
+        return None

@@ -30,6 +30,7 @@ from asya.protocol.times import format_time
 
 # Characters; the gateway refuses a longer one.
 _OWNER_LIMIT = 1024
+_NAME_LIMIT = 1024
 _RETRY_MESSAGE_LIMIT = 1024
 
 
@@ -146,7 +147,7 @@ def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None)
     """
     status = envelope.status
     phase = status.phase if status else None
-    actor = (status.actor if status else None) or ""
+    actor = ((status.actor if status else None) or "")[:_NAME_LIMIT]
     succeeded = phase == states.SUCCEEDED
     data = EventData(
         actor=actor,
@@ -155,7 +156,7 @@ def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None)
         result=envelope.payload if has_inline_result(envelope) else msgspec.UNSET,
         result_uri=result_uri,
         error=shortened(status.error) if status and status.error and not succeeded else None,
-        reason=status.reason if status and not succeeded else None,
+        reason=status.reason[:_NAME_LIMIT] if status and status.reason and not succeeded else None,
     )
     end: EventStatus = (
         phase if phase in (states.SUCCEEDED, states.FAILED, states.CANCELED, states.PAUSED) else states.FAILED

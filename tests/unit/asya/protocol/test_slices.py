@@ -1,6 +1,7 @@
 """protocol §9: slice headers, messages about sets, and the insertion of results into a payload."""
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from msgspec import Raw
 from asya.protocol import slices as fan_in
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.headers import MAX_ENCLOSING_SETS
 from asya.protocol.json_pointer import check_pointer, parts
 from asya.protocol.raw_values import insert
 from asya.protocol.slices import SetDue, SliceEnded, decode_message, encode_message, slice_header
 from tests.doubles.envelopes import message, raw
+from tests.doubles.nested_sets import DEPTHS, nested
 
 HEADER = {
     "actor": "x-fan-in",
@@ -106,6 +109,18 @@ def test_a_malformed_header_is_named(change: dict[str, Any], problem: str) -> No
     with pytest.raises(ValueError, match=r"headers\.x-asya-fan-in") as caught:
         slice_header(envelope)
     assert problem in str(caught.value)
+    assert fan_in.is_slice(envelope)
+
+
+@pytest.mark.rule("9.nesting.depth", "9.set-size")
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_header_in_too_many_sets_is_malformed(depth: int) -> None:
+    envelope = decode(message(headers={"x-asya-fan-in": nested(depth, random.Random(depth), ("x-fan-in",))}))
+    if depth <= MAX_ENCLOSING_SETS:
+        assert slice_header(envelope) is not None
+        return
+    with pytest.raises(ValueError, match=r"headers\.x-asya-fan-in: outer has more than 16 enclosing sets"):
+        slice_header(envelope)
     assert fan_in.is_slice(envelope)
 
 

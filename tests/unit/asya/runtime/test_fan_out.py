@@ -1,18 +1,22 @@
 """protocol §9: `fan_out` in every kind of handler."""
 
+import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from asya import fan_out
+from asya import branches, fan_out
 from asya.protocol import ids
 from asya.protocol.envelope import Frame
+from asya.protocol.headers import MAX_ENCLOSING_SETS
+from asya.protocol.slices import decode_header
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerInvoker
 from asya.runtime.fan_out import MAX_ITEMS, FanOut
 from asya.runtime.modes import EnvelopeMode, PayloadMode
+from tests.doubles.nested_sets import DEPTHS, nested
 
 OUTER = {"actor": "x-fan-in", "set_id": "outer", "origin_id": "o", "slice_index": 1, "slice_count": 3}
 
@@ -154,6 +158,21 @@ def test_a_nested_set_keeps_the_way_back_to_the_enclosing_one(ahead: list[str], 
     origin, item, _ = frames(generator, next=ahead, headers={"x-asya-fan-in": OUTER})
     assert origin.next == ("x-fan-in", *rest)
     assert header(origin)["outer"] == header(item)["outer"] == OUTER
+
+
+@pytest.mark.rule("9.nesting.depth")
+@pytest.mark.parametrize("call", [lambda _: fan_out([1], to=["score"]), lambda _: branches({"a": ["score"]})])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_set_within_too_many_others_does_not_open(depth: int, call: Callable[[Any], Any]) -> None:
+    outer = nested(depth, random.Random(depth), ("x-fan-in",))
+    if depth < MAX_ENCLOSING_SETS:
+        origin, item = frames(call, headers={"x-asya-fan-in": outer})
+        assert header(origin)["outer"] == header(item)["outer"] == outer
+        assert decode_header(origin.headers["x-asya-fan-in"]) is not None
+        return
+    with pytest.raises(HandlerFailed, match="a set has 16 enclosing sets at most") as caught:
+        frames(call, headers={"x-asya-fan-in": outer})
+    assert caught.value.error.type == "processing_error"
 
 
 def test_the_payload_that_the_handler_changed_is_not_what_slice_0_carries() -> None:

@@ -9,6 +9,7 @@ from msgspec import Raw
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import NULL, Envelope, Route
+from asya.protocol.headers import MAX_ENCLOSING_SETS
 from asya.protocol.slices import own_place
 from asya.protocol.task_key import Step, Subject, WrongKeyError, child_key, sealed, verified
 from asya.senders.task_keys import PLACES_LIMIT, check_places
@@ -37,7 +38,7 @@ def test_no_message_keeps_a_function_at_work(monkeypatch: pytest.MonkeyPatch) ->
     tried: list[object] = []
     real = ids.set_id
     nested = place(9_999)
-    for position in range(10_000, 10_050):
+    for position in range(10_000, 10_000 + MAX_ENCLOSING_SETS - 2):
         nested = place(position, nested)
     nested |= {"set_id": real("own", 9_999, 90_000), "outer": nested | {"set_id": real("own", 0, 0)}}
 

@@ -41,7 +41,7 @@ def ended(
         )
     )
     found = []
-    for delivery in slices.slice_end_deliveries(envelope, TABLE):
+    for delivery in slices.slice_end_deliveries(TABLE, envelope):
         told = decode_message(delivery.body)
         assert isinstance(told, SliceEnded)
         found.append((delivery.actor, told))
@@ -72,7 +72,7 @@ def test_success_at_x_sink_is_an_end_without_a_result_and_a_pause_is_no_end() ->
 
 
 def test_what_is_no_slice_tells_nobody() -> None:
-    assert slices.slice_end_deliveries(decode(message(status=status(phase="failed"))), TABLE) == ()
+    assert slices.slice_end_deliveries(TABLE, decode(message(status=status(phase="failed")))) == ()
     assert ended(slice_header={"actor": 5}) == []
     assert ended(slice_header=header(actor="infer")) == []  # no fan-in actor
     assert ended(slice_header=header(actor="elsewhere")) == []

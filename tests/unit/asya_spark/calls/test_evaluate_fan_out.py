@@ -1,6 +1,7 @@
 """Heavy jobs fan out, and process slices, by the rules of light handlers (`protocol §9`, `§10`)."""
 
 import json
+import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -13,11 +14,13 @@ from asya.heavy.results import deliveries
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.headers import MAX_ENCLOSING_SETS
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.manifest import Envelope
 from tests.doubles.envelopes import NOW, hop, mesh, message
+from tests.doubles.nested_sets import nested
 
 FAN_IN = {"x-fan-in": Actor(kind="fan_in", fan_in=FanIn())}
 HEADER = {
@@ -96,6 +99,19 @@ def test_a_fan_out_is_a_jobs_only_output() -> None:
 
     with pytest.raises(ProcessingError, match="only output of its hop"):
         lines(job)
+
+
+@pytest.mark.rule("9.nesting.depth")
+def test_a_set_within_too_many_others_does_not_open() -> None:
+    def job() -> Any:
+        return fan_out([1], to=["score"])
+
+    for depth in range(MAX_ENCLOSING_SETS):
+        origin, _ = lines(job, {"x-asya-fan-in": nested(depth, random.Random(depth), ("x-fan-in",))})
+        assert "outer" in json.loads(origin)["headers"]["x-asya-fan-in"]
+    deepest = nested(MAX_ENCLOSING_SETS, random.Random(0), ("x-fan-in",))
+    with pytest.raises(ProcessingError, match="a set has 16 enclosing sets at most"):
+        lines(job, {"x-asya-fan-in": deepest})
 
 
 def test_its_frames_leave_as_those_of_a_light_handler() -> None:
