@@ -1,6 +1,9 @@
 """Appends happen once, wherever a process dies (`protocol §10.append-once`)."""
 
+import base64
+import json
 import os
+import pickle
 import random
 from itertools import count
 from pathlib import Path
@@ -9,7 +12,7 @@ import pytest
 
 from asya_spark.context import Context, active_context
 from asya_spark.files import HadoopFiles
-from asya_spark.tables import TableError, append_once
+from asya_spark.tables import TableError, append_once, read
 from asya_spark.tables.commits import LocalCommits
 from tests.spark.job_run import Run
 
@@ -126,6 +129,78 @@ def test_10_a_frame_without_rows_is_appended(spark, table):
     with active_context(hop("e2")):
         append_once(spark.range(10).where("false"), f"{table}/other")
     assert contents(spark, table) == []
+
+
+@pytest.mark.rule("10.tables.records")
+@pytest.mark.parametrize("field", ["folder", "files", "key", "partition"])
+def test_10_a_commit_that_somebody_else_wrote_takes_no_file_of_others(spark, table, data_folder, monkeypatch, field):
+    """Who writes the table knows the call, and writes its commit before it does."""
+    secret = Path(data_folder) / "private" / "p1" / "secret.parquet"
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(b"rows of others")
+    with monkeypatch.context() as patch:
+        patch.setattr(HadoopFiles, "rename", lambda *_: False)
+        with pytest.raises(TableError, match="is gone"):
+            append(spark, table, hop(), 1)
+    (commit,) = Path(table.removeprefix("file://")).glob("_asya/commits/*.json")
+    honest = commit.read_text()
+    hostile = {
+        "folder": f"file://{secret.parent}",
+        "files": ["../../../../../../private/p1/secret.parquet"],
+        "key": "f" * 32,
+        "partition": "../../private",
+    }
+    commit.write_text(json.dumps({**json.loads(honest), field: hostile[field]}))
+    with pytest.raises(TableError, match=rf"{commit.name} is no record .* {field}|its file"):
+        append(spark, table, hop(attempt=2), 1)
+    assert [path.name for path in secret.parent.iterdir()] == ["secret.parquet"]
+    commit.write_text(honest)
+    append(spark, table, hop(attempt=3), 1)
+    assert contents(spark, table) == [("e1", 0)]
+
+
+class Marks:
+    """Leaves a file where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (Path(self.path),)
+
+
+def class_as_type(path):
+    return {
+        "type": "udt",
+        "pyClass": "json.NoSuchClass",
+        "serializedClass": base64.b64encode(pickle.dumps(Marks(path))).decode(),
+        "sqlType": "integer",
+    }
+
+
+@pytest.mark.rule("10.tables.records")
+def test_10_the_type_of_a_file_or_a_record_runs_no_code(spark, table, tmp_path):
+    """Python reads a type of its own by running what its pickle says."""
+    marked = tmp_path / "marked"
+    columns = {
+        "type": "struct",
+        "fields": [{"name": "n", "type": class_as_type(marked), "nullable": True, "metadata": {}}],
+    }
+    typed = spark._jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(columns))
+    frame = spark._jsparkSession.createDataFrame(spark._jvm.java.util.ArrayList(), typed)
+    frame.write().parquet(table)
+    with pytest.raises(TableError, match=r"column of the class json\.NoSuchClass"):
+        append(spark, table, hop(), 1)
+    with pytest.raises(TableError, match=r"column of the class json\.NoSuchClass"):
+        read(spark, table)
+    other = f"{table}-described"
+    append(spark, other, hop(), 1)
+    record = Path(other.removeprefix("file://")) / "_asya" / "table" / "000001.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "columns": columns}))
+    for act in (lambda: append(spark, other, hop("e2"), 1), lambda: read(spark, other)):
+        with pytest.raises(TableError, match=r"000001\.json is no record .* class json\.NoSuchClass"):
+            act()
+    assert not marked.exists()
 
 
 @pytest.mark.rule("10.append-once")

@@ -31,7 +31,8 @@ from asya_spark.tables.folders import (
     write_parquet,
 )
 from asya_spark.tables.iceberg import append_to_table, find_table
-from asya_spark.tables.replacements import FOLDER, Commit, Table, each
+from asya_spark.tables.records import FOLDER, Commit
+from asya_spark.tables.replacements import Table, each
 
 
 def append_once(
@@ -99,7 +100,7 @@ class _Append:
         if self._commits.read(self._table.published_uri(self._key)) is not None:
             tell_earlier(self._folder)
             return
-        chosen = self._table.commit_of(self._key)
+        chosen = self._table.commit_of(self._key, "")
         if chosen is None:
             chosen = self._commit(frame, partition_by)
         else:
@@ -117,7 +118,7 @@ class _Append:
             return own
         self._files.remove_folder(staging)
         tell_earlier(self._folder)
-        chosen = self._table.commit_of(self._key)
+        chosen = self._table.commit_of(self._key, "")
         if chosen is None:
             raise TableError(f"{uri} was there a moment ago; nobody may remove commits while jobs run")
         return chosen

@@ -2,12 +2,14 @@
 
     {table}/_asya/table/{number}.json    written if it is absent; the last number counts
 
+A description is believed in columns alone. A type of Python's own (UDT) names a class, or has it as a pickle, which runs when the
+type is read: a description has those of Spark alone (`protocol §10.tables.records`).
+
 Parquet files know nothing of each other: a file with another type of a column makes later reads fail, and one with other columns
 hides some. So each write is compared with the table before anything is staged.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -17,9 +19,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from asya_spark.tables.errors import TableError
-from asya_spark.tables.replacements import FOLDER, Layout, Table
+from asya_spark.tables.records import FOLDER, KINDS, Layout, numbers_in, read_json, refuse
+from asya_spark.tables.replacements import Table
 
 Evolve = Literal["add"]
+_SPARKS_OWN = frozenset(
+    f"pyspark.{package}.linalg.{kind}UDT" for package in ("ml", "mllib") for kind in ("Vector", "Matrix")
+)
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _REAL = ("float", "double")
 
@@ -40,16 +46,29 @@ class Description:
     layout: Layout
 
     @classmethod
-    def decode(cls, content: bytes) -> "Description":
-        """Reads a description."""
-        fields = json.loads(content)
-        replaced_by = fields["replaced_by"]
-        return cls(
-            T.StructType.fromJson(fields["columns"]),
-            tuple(fields["partitions"]),
-            None if replaced_by is None else tuple(replaced_by),
-            fields["layout"],
-        )
+    def decode(cls, content: bytes, uri: str) -> "Description":
+        """Reads a description.
+
+        Raises:
+            TableError: it is none, or has a type that runs code.
+        """
+
+        def read(fields: Any) -> Description:
+            if named := class_of(fields["columns"]):
+                refuse(uri, f"a column has a type of the class {named:.200}, and reading it would run its code")
+            partitions, replaced_by, layout = fields["partitions"], fields["replaced_by"], fields["layout"]
+            texts = [*partitions, *(replaced_by or ())]
+            if layout not in KINDS or not all(isinstance(text, str) for text in texts):
+                refuse(uri, "its layout or its partitions are none of a table")
+            return cls(
+                T.StructType.fromJson(fields["columns"]),
+                tuple(partitions),
+                None if replaced_by is None else tuple(replaced_by),
+                layout,
+            )
+
+        described: Description = read_json(content, uri, read)
+        return described
 
     def encode(self) -> bytes:
         """The line of JSON."""
@@ -89,26 +108,56 @@ def settle(table: Table, write: Write, found: Description | None) -> Description
         TableError: the write would break the table; the message names all columns that differ.
     """
     while True:
-        numbers = table.commits.names(f"{table.uri}/{FOLDER}/table")
-        described = latest(table, numbers)
+        number = _last_number(table)
+        described = _numbered(table, number)
         wanted = agreed(described or found, write, table.uri)
         if wanted == described:
             return wanted
-        number = int(numbers[-1].removesuffix(".json")) + 1 if numbers else 1
-        if table.commits.create(f"{table.uri}/{FOLDER}/table/{number:06d}.json", wanted.encode()):
+        if table.commits.create(_uri(table, number + 1), wanted.encode()):
             return wanted
 
 
-def latest(table: Table, numbers: Sequence[str] | None = None) -> Description | None:
-    """The description that counts; None if nobody has described the table."""
-    names = table.commits.names(f"{table.uri}/{FOLDER}/table") if numbers is None else numbers
-    if not names:
+def latest(table: Table) -> Description | None:
+    """The description that counts; None if nobody has described the table.
+
+    Raises:
+        TableError: no call has written it.
+    """
+    return _numbered(table, _last_number(table))
+
+
+def _last_number(table: Table) -> int:
+    folder = f"{table.uri}/{FOLDER}/table"
+    return numbers_in(folder, table.commits.names(folder), of_partitions=False).get("", 0)
+
+
+def _numbered(table: Table, number: int) -> Description | None:
+    if number == 0:
         return None
-    uri = f"{table.uri}/{FOLDER}/table/{names[-1]}"
+    uri = _uri(table, number)
     content = table.commits.read(uri)
     if content is None:
         raise TableError(f"{uri} is gone; nobody may remove it while jobs run")
-    return Description.decode(content)
+    return Description.decode(content, uri)
+
+
+def _uri(table: Table, number: int) -> str:
+    return f"{table.uri}/{FOLDER}/table/{number:06d}.json"
+
+
+def class_of(columns: Any) -> str | None:
+    """The class that a type in the JSON of columns names, which is none of Spark's own; None without one."""
+    left = [columns]
+    while left:
+        found = left.pop()
+        if isinstance(found, list):
+            left += found
+        elif isinstance(found, dict):
+            named = found.get("pyClass")
+            if found.get("type") == "udt" and (named not in _SPARKS_OWN or "serializedClass" in found):
+                return str(named or found.get("class"))
+            left += found.values()
+    return None
 
 
 def agreed(described: Description | None, write: Write, name: str) -> Description:
@@ -120,6 +169,11 @@ def agreed(described: Description | None, write: Write, name: str) -> Descriptio
     twins = [column for column in write.columns.names if _names(write.columns).count(column.lower()) > 1]
     if twins:
         raise TableError(f"{name}: the frame has several columns {twins[0]!r}; rename all but one")
+    if named := class_of(write.columns.jsonValue()):
+        raise TableError(
+            f"{name}: the frame has a column of the class {named}, and a reader would run its code; write its fields as columns "
+            "of Spark's types"
+        )
     if described is None:
         return Description(_nullable(write.columns), write.partitions, write.replaced_by, write.layout)
     if described.layout != write.layout:

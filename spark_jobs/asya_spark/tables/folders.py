@@ -8,14 +8,16 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from asya_spark import clock, data
 from asya_spark.context import Context, context
 from asya_spark.files import HadoopFiles, is_hidden
 from asya_spark.tables.commits import commits_for
-from asya_spark.tables.description import Description, found_partitions
+from asya_spark.tables.description import Description, class_of, found_partitions
 from asya_spark.tables.errors import TableError
-from asya_spark.tables.replacements import Layout, Table, each
+from asya_spark.tables.records import Layout
+from asya_spark.tables.replacements import Table, each
 
 
 def folder_of(table: str) -> str:
@@ -83,12 +85,29 @@ def describe_files(frame: DataFrame, table: Table) -> Description | None:
     if not names:
         return None
     spark = frame.sparkSession
-    stored = spark.read.parquet(data.object_uri(f"{table.uri}/{names[0]}")).schema
+    uri = data.object_uri(f"{table.uri}/{names[0]}")
+    stored = columns_of(spark.read.parquet(uri), uri)
     partitions = found_partitions(names[0])
     for field in frame.schema:
         if field.name in partitions and field.name not in stored.names:
             stored = stored.add(field)
     return Description(stored, partitions, None, "plain")
+
+
+def columns_of(frame: DataFrame, uri: str) -> T.StructType:
+    """The columns of files that somebody has written.
+
+    Raises:
+        TableError: a file names a class, whose code Python would run when it reads the type.
+    """
+    java: Any = frame._jdf
+    named = class_of(json.loads(java.schema().json()))
+    if named:
+        raise TableError(
+            f"{uri} has a column of the class {named:.200}, and reading the type would run its code. Nothing is read: find out "
+            "who has written it, then remove it"
+        )
+    return frame.schema
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from asya_spark.tables.folders import (
     write_parquet,
 )
 from asya_spark.tables.iceberg import IcebergTable, find_table, quoted, write_in_branch
-from asya_spark.tables.replacements import Layout, Replacements
+from asya_spark.tables.records import Layout
+from asya_spark.tables.replacements import Replacements
 
 _TYPES = (
     T.StringType,

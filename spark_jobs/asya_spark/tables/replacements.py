@@ -17,24 +17,31 @@ A file of a plain table has its number in its name, so that nobody removes the f
 are removed if the partition had them when the number was taken.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from asya_spark.tables.commits import Commits
 from asya_spark.tables.errors import TableError
+from asya_spark.tables.records import (
+    FOLDER,
+    KINDS,
+    Commit,
+    Entry,
+    Layout,
+    expect,
+    is_inside,
+    numbers_in,
+    partition_name,
+)
 
-FOLDER = "_asya"
-"""The folder of a table that has its commits; readers pass over it, because its name begins with an underscore."""
-Layout = Literal["plain", "versioned"]
 _KEPT = timedelta(days=1)
-_PUBLISHED = re.compile(r"asya-(?P<number>\d{6,})-[0-9a-f]{32}-\d+\.parquet")
+_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}")
+_PUBLISHED = re.compile(r"asya-(?P<number>[0-9]{6,})-[0-9a-f]{32}-[0-9]+\.parquet")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Each move is a request or two, which wait for S3 and not for the processor.
@@ -61,68 +68,6 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True)
-class Commit:
-    """What a call has committed, one line of JSON.
-
-    Attributes:
-        key: identifies the call.
-        partition: its folder in the table, such as `day=2026-01-01`; empty for an append.
-        folder: the URI that has the files.
-        files: relative to the folder.
-        rows: as many as Spark has written.
-        after: the last number of the partition before this commit; the call takes a later one.
-        at: when it was committed, RFC 3339.
-        call: the envelope that wrote it: `id`, `parent_id`, `generation`, `actor`, `position`, `attempt`, `run`.
-    """
-
-    key: str
-    partition: str
-    folder: str
-    files: tuple[str, ...]
-    rows: int
-    after: int = 0
-    at: str = ""
-    call: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def decode(cls, content: bytes) -> "Commit":
-        """Reads a commit."""
-        fields = json.loads(content)
-        return cls(**{**fields, "files": tuple(fields["files"])})
-
-    def encode(self) -> bytes:
-        """The line of JSON."""
-        return json.dumps(asdict(self)).encode("ascii")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A number of a partition.
-
-    Attributes:
-        partition: as of the commit.
-        key: the call that has this number.
-        others: the files of other writers that the partition had, relative to it.
-        at: when the number was taken, RFC 3339.
-    """
-
-    partition: str
-    key: str
-    others: tuple[str, ...]
-    at: str
-
-    @classmethod
-    def decode(cls, content: bytes) -> "Entry":
-        """Reads an entry."""
-        fields = json.loads(content)
-        return cls(**{**fields, "others": tuple(fields["others"])})
-
-    def encode(self) -> bytes:
-        """The line of JSON."""
-        return json.dumps(asdict(self)).encode("ascii")
-
-
-@dataclass(frozen=True)
 class Table:
     """A folder with its files and its commits.
 
@@ -136,10 +81,24 @@ class Table:
     commits: Commits
     now: Callable[[], datetime]
 
-    def commit_of(self, key: str) -> Commit | None:
-        """What a call has committed."""
-        content = self.commits.read(self.commit_uri(key))
-        return None if content is None else Commit.decode(content)
+    def commit_of(self, key: str, partition: str) -> Commit | None:
+        """What a call has committed for a partition, empty for an append.
+
+        Raises:
+            TableError: the commit names files that no attempt at this call can have written, or another partition.
+        """
+        uri = self.commit_uri(key)
+        content = self.commits.read(uri)
+        if content is None:
+            return None
+        commit = Commit.decode(content, uri, self.uri, self.layout, key)
+        expect(
+            commit.partition == partition,
+            uri,
+            f"its partition is {commit.partition!r:.200}, and the call writes {partition!r:.200}; where a call of yours chose "
+            "another one at an earlier attempt, give it a name that has the partition",
+        )
+        return commit
 
     def commit_uri(self, key: str) -> str:
         """The commit of a call."""
@@ -151,8 +110,11 @@ class Table:
 
     def new_folder(self, key: str) -> str:
         """A folder for the files of one attempt."""
-        kind = "versions" if self.layout == "versioned" else "staging"
-        return f"{self.uri}/{FOLDER}/{kind}/{key}/{uuid4().hex[:12]}"
+        return f"{self.attempts_uri(key)}/{uuid4().hex[:12]}"
+
+    def attempts_uri(self, key: str) -> str:
+        """The folder of all attempts at a call."""
+        return f"{self.uri}/{FOLDER}/{KINDS[self.layout]}/{key}"
 
     def time(self) -> str:
         """The current time, RFC 3339."""
@@ -160,16 +122,21 @@ class Table:
 
     def last_entries(self) -> list[Entry]:
         """The last number of each partition."""
-        last: dict[str, str] = {}
-        for name in self.commits.names(f"{self.uri}/{FOLDER}/replacements"):
-            last[name.partition("-")[0]] = name  # the names are in order
-        return each(self._entry, last.values())
+        folder = f"{self.uri}/{FOLDER}/replacements"
+        last = numbers_in(folder, self.commits.names(folder), of_partitions=True)
+        return each(lambda item: self.entry(*item), last.items())
 
-    def _entry(self, name: str) -> Entry:
-        content = self.commits.read(f"{self.uri}/{FOLDER}/replacements/{name}")
+    def entry(self, partition: str, number: int) -> Entry:
+        """A number of a partition, which is named as `partition_name` says.
+
+        Raises:
+            TableError: it is gone, or no call has written it.
+        """
+        uri = f"{self.uri}/{FOLDER}/replacements/{partition}-{number:06d}.json"
+        content = self.commits.read(uri)
         if content is None:
-            raise TableError(f"{self.uri}/{FOLDER}/replacements/{name} is gone; nobody may remove it while jobs run")
-        return Entry.decode(content)
+            raise TableError(f"{uri} is gone; nobody may remove it while jobs run")
+        return Entry.decode(content, uri)
 
 
 class Replacements:
@@ -183,7 +150,7 @@ class Replacements:
         self._table = table
         self._partition = partition
         self._log = f"{table.uri}/{FOLDER}/replacements"
-        self._name = hashlib.sha256(partition.encode()).hexdigest()[:32]
+        self._name = partition_name(partition)
 
     def run(self, key: str, stage: Callable[[str], tuple[tuple[str, ...], int]], call: dict[str, Any]) -> bool:
         """Replaces the partition once for a call.
@@ -202,7 +169,7 @@ class Replacements:
         table = self._table
         if table.commits.read(table.published_uri(key)) is not None:
             return False
-        commit, is_own = table.commit_of(key), False
+        commit, is_own = table.commit_of(key, self._partition), False
         if commit is None:
             commit, is_own = self._commit(key, stage, call)
         self._take_number(commit)
@@ -219,7 +186,7 @@ class Replacements:
         if table.commits.create(table.commit_uri(key), own.encode()):
             return own, True
         table.files.remove_folder(folder)
-        earlier = table.commit_of(key)
+        earlier = table.commit_of(key, self._partition)
         if earlier is None:
             raise TableError(
                 f"{table.commit_uri(key)} was there a moment ago; nobody may remove commits while jobs run"
@@ -264,7 +231,7 @@ class Replacements:
         table = self._table
         is_published = table.commits.read(table.published_uri(entry.key)) is not None
         if not is_published:
-            commit = table.commit_of(entry.key)
+            commit = table.commit_of(entry.key, self._partition)
             if commit is None:
                 raise TableError(f"{table.commit_uri(entry.key)} is gone; nobody may remove commits while jobs run")
             self._move(number, commit)
@@ -304,36 +271,55 @@ class Replacements:
     def _remove_versions(self, last: int) -> None:
         """Removes the files of versions that were replaced a day ago."""
         table, limit = self._table, _limit(self._table)
+        replaced = []
         for number in range(last - 1, 0, -1):
             if self._entry(number + 1).at > limit:
                 continue
-            commit = table.commit_of(self._entry(number).key)
+            commit = table.commit_of(self._entry(number).key, self._partition)
             if commit is None or not table.files.exists(commit.folder):
                 break  # those before it were removed with it, or had no rows
-            table.files.remove_folder(commit.folder.rpartition("/")[0])
+            expect(
+                commit.key != self._entry(last).key,
+                self._uri(number),
+                f"its call is that of the later number {last}",
+            )
+            replaced.append(commit.key)
+        # All records are read before the first folder goes. The oldest goes first, because the loop ends at one that is gone.
+        for key in reversed(replaced):
+            table.files.remove_folder(table.attempts_uri(key))
 
     def _remove_replaced(self) -> None:
         """Removes what was replaced a day ago."""
         folder, limit = f"{self._table.uri}/{FOLDER}/replaced", _limit(self._table)
+        # Others may make folders there, and a name such as `..` would lead out of it.
         for hour in self._table.files.folders(folder):
-            if f"{hour}:59:59Z" < limit:
+            if _HOUR.fullmatch(hour) and f"{hour}:59:59Z" < limit:
                 self._table.files.remove_folder(f"{folder}/{hour}")
 
     def _last(self) -> int:
         names = self._table.commits.names(self._log, f"{self._name}-")
-        return int(names[-1].removesuffix(".json").rpartition("-")[2]) if names else 0
+        return numbers_in(self._log, names, of_partitions=True).get(self._name, 0)
 
     def _entry(self, number: int) -> Entry:
-        content = self._table.commits.read(self._uri(number))
-        if content is None:
-            raise TableError(f"{self._uri(number)} is gone; nobody may remove it while jobs run")
-        return Entry.decode(content)
+        return self._table.entry(self._name, number)
 
     def _uri(self, number: int) -> str:
         return f"{self._log}/{self._name}-{number:06d}.json"
 
     def _published_files(self) -> list[str]:
-        return self._table.files.tree(f"{self._table.uri}/{self._partition}") if self._table.layout == "plain" else []
+        """The files of the partition in a plain table.
+
+        Raises:
+            TableError: a key of S3 leads out of the partition.
+        """
+        if self._table.layout == "versioned":
+            return []
+        folder = f"{self._table.uri}/{self._partition}"
+        names = self._table.files.tree(folder)
+        for name in names:
+            if not is_inside(name):
+                raise TableError(f"{folder} has a file {name!r:.200}, whose name leads out of it; remove it")
+        return names
 
 
 def _limit(table: Table) -> str:

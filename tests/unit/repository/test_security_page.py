@@ -377,6 +377,20 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_10_a_presence_that_nobody_can_read_holds_up_no_other_actor",
         ),
     },
+    "job.tables": {
+        "unit/asya_spark/tables/test_records.py": (
+            "test_10_a_hostile_commit_of_the_own_call_is_refused",
+            "test_10_a_hostile_commit_of_another_call_is_refused",
+            "test_10_a_hostile_number_is_refused",
+            "test_10_a_hostile_record_of_a_version_to_remove_is_refused",
+            "test_10_a_hostile_commit_of_an_append_is_refused",
+            "test_10_a_hostile_description_is_refused_and_runs_nothing",
+        ),
+        "spark/test_append_once.py": (
+            "test_10_a_commit_that_somebody_else_wrote_takes_no_file_of_others",
+            "test_10_the_type_of_a_file_or_a_record_runs_no_code",
+        ),
+    },
     "job.catalog": {
         "infra/test_catalogs.py": ("test_no_job_creates_changes_or_drops_a_database",),
         "unit/asya_infra/permissions/test_access_glue.py": (

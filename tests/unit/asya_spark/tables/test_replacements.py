@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from asya_spark.files import is_hidden
 from asya_spark.tables import replacements
 from asya_spark.tables.errors import TableError
-from asya_spark.tables.replacements import FOLDER, Layout, Replacements, Table
+from asya_spark.tables.records import FOLDER, Layout
+from asya_spark.tables.replacements import Replacements, Table
+from tests.doubles.stored_table import Store, StoredCommits, StoredFiles
 
 DAY = "day=2026-01-01"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,52 +26,6 @@ URI = "s3://shop/table"
 
 class KilledError(BaseException):
     """Stands for the end of the process."""
-
-
-class Store(dict[str, str]):
-    """URI → content, with the rules of `HadoopFiles` and of S3."""
-
-    def below(self, folder: str) -> list[str]:
-        return sorted(uri.removeprefix(f"{folder}/") for uri in self if uri.startswith(f"{folder}/"))
-
-
-class StoredFiles:
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def tree(self, folder: str) -> list[str]:
-        return [name for name in self._store.below(folder) if not any(map(is_hidden, name.split("/")))]
-
-    def exists(self, uri: str) -> bool:
-        return uri in self._store or bool(self._store.below(uri))
-
-    def rename(self, uri: str, target: str) -> bool:
-        if uri not in self._store or target in self._store:
-            return False
-        self._store[target] = self._store.pop(uri)
-        return True
-
-    def remove_folder(self, uri: str) -> None:
-        for name in self._store.below(uri):
-            del self._store[f"{uri}/{name}"]
-
-    def folders(self, folder: str) -> list[str]:
-        return sorted({name.partition("/")[0] for name in self._store.below(folder) if "/" in name})
-
-
-class StoredCommits:
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def read(self, uri: str) -> bytes | None:
-        content = self._store.get(uri)
-        return None if content is None else content.encode()
-
-    def create(self, uri: str, content: bytes) -> bool:
-        return self._store.setdefault(uri, content.decode()) == content.decode()
-
-    def names(self, folder: str, beginning: str = "") -> list[str]:
-        return [name for name in self._store.below(folder) if "/" not in name and name.startswith(beginning)]
 
 
 class Stepping:
@@ -136,7 +91,8 @@ def write(table: Table, key: str, rows: Sequence[str], partition: str = DAY) -> 
     """Replaces a partition by as many files as there are rows."""
 
     def stage(folder: str) -> tuple[tuple[str, ...], int]:
-        names = tuple(f"{partition}/part-{number}.parquet" for number in range(len(rows)))
+        inner = "" if table.layout == "versioned" else f"{partition}/"
+        names = tuple(f"{inner}part-{number}.parquet" for number in range(len(rows)))
         store_of(table).update(zip((f"{folder}/{name}" for name in names), rows, strict=True))
         return names, len(rows)
 
@@ -148,7 +104,7 @@ def rows(table: Table, partition: str = DAY) -> list[str]:
     store = store_of(table)
     if table.layout == "plain":
         return sorted(store[f"{URI}/{partition}/{name}"] for name in table.files.tree(f"{URI}/{partition}"))
-    commits = [table.commit_of(entry.key) for entry in table.last_entries() if entry.partition == partition]
+    commits = [table.commit_of(entry.key, partition) for entry in table.last_entries() if entry.partition == partition]
     return sorted(store[f"{commit.folder}/{name}"] for commit in commits if commit for name in commit.files)
 
 
@@ -224,7 +180,7 @@ def test_10_committed_files_that_somebody_removed_are_named(store: Store) -> Non
 def check(table: Table) -> str:
     """The rows are all those of one attempt, the one that counts of the last call; returns this call."""
     (entry,) = table.last_entries()
-    commit = table.commit_of(entry.key)
+    commit = table.commit_of(entry.key, DAY)
     assert commit is not None
     found, key = rows(table), str(commit.call["id"])
     assert len(found) == commit.rows
