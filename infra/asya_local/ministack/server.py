@@ -35,7 +35,7 @@ Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the clou
 
 Paths: `greedy_paths.py` lets a greedy variable match a path that ends with a slash.
 
-Log streams: `log_streams.py` names those of shared log groups, and finds streams by the beginning of their names.
+Log streams: `log_streams.py` names those of shared log groups, and reads searches in pages, with an id for each event.
 
 State: `snapshot.py` saves the state of all services, and a new process may start with it.
 
