@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from asya.capabilities.operations.aws.logs import FunctionLogs
 from asya.client.errors import NotFoundError
 from asya.client.operations import Operations
 from asya.protocol import names
+from asya.protocol.times import from_epoch_seconds
 from asya_cli import clock
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class GatewayLogs:
             pattern: A text in quotes that a line has; empty for all lines.
         """
         try:
-            for line in self.operations.actor_lines(actor, datetime.fromtimestamp(start, UTC)):
+            for line in self.operations.actor_lines(actor, from_epoch_seconds(start)):
                 if pattern.strip('"') in line.line:
                     yield line
         except NotFoundError:

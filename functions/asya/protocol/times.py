@@ -1,8 +1,13 @@
 """RFC 3339 times in UTC, and durations (`protocol §2`, `§5.11`)."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import ValidationError, convert, to_builtins
+
+from asya.protocol.mesh_keys import LONGEST_TIMEOUT
+
+_LAST = datetime.max.replace(tzinfo=UTC)
+_LAST_SECOND = _LAST.replace(microsecond=0).timestamp()
 
 
 def format_time(moment: datetime) -> str:
@@ -26,6 +31,24 @@ def parse_time(text: str) -> datetime:
     except (ValidationError, ValueError, OverflowError):
         pass  # not a time, or outside the years 1 to 9999 in UTC
     raise ValueError(f"{text!r} is no RFC 3339 time such as 2025-11-18T14:30:45.123456Z")
+
+
+def deadline_after(moment: datetime, seconds: float = LONGEST_TIMEOUT) -> datetime:
+    """The deadline that lies so many seconds after a time (`protocol §2.deadline.longest`).
+
+    Senders write the times of their envelopes. So it lies from 0 s to the longest timeout after the time, and within the calendar.
+
+    Args:
+        moment: the time that it counts from, in UTC.
+        seconds: any number; by default the longest timeout.
+    """
+    span = timedelta(seconds=min(max(seconds, 0.0), LONGEST_TIMEOUT))
+    return moment + min(span, _LAST - moment)
+
+
+def from_epoch_seconds(seconds: float) -> datetime:
+    """The time of seconds since 1970, within the calendar: a float near its end may round to the year 10000."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _LAST_SECOND), UTC)
 
 
 def from_epoch_milliseconds(milliseconds: int) -> datetime:

@@ -13,10 +13,8 @@ from asya.protocol.codec import ParseError, encode, readable_headers
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, UNKNOWN_HOP, Envelope
 from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.mesh_table import Retention
-from asya.protocol.times import format_time, parse_time
+from asya.protocol.times import deadline_after, format_time, parse_time
 
-# The longest timeout of the gateway. What a task leaves is kept until its deadline at least.
-_LONGEST_DEADLINE = timedelta(days=366)
 _KEPT = headers.PRODUCER_HEADERS | {headers.TRACEPARENT, headers.TRACESTATE, headers.PAYLOAD_REF}
 TAKEN_ID = "id: another sender, or the mesh itself, has a task of this id; choose one of your own, such as a new UUID"
 RESERVED_ID = (
@@ -54,7 +52,7 @@ def entering(envelope: Envelope, actor: str, owner: str, sent_at: datetime) -> E
         sent_at: the time at which the message was sent, which is the creation of the task.
     """
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
-    latest = sent_at + _LONGEST_DEADLINE
+    latest = deadline_after(sent_at)
     if deadline_at is not None and parse_time(deadline_at) > latest:
         deadline_at = format_time(latest)
     return replace(
@@ -68,14 +66,14 @@ def end_of_claim(envelope: Envelope, now: datetime, retention: Retention) -> dat
     """How long the sender keeps the id: as long as anything may live that the id names; None for ever.
 
     The task ends at its deadline, or as long after it as a record lives without a write. What it leaves then lives for
-    its own retention. A deadline counts up to a year.
+    its own retention. A deadline counts up to the longest timeout.
     """
     if retention.results is None:
         return None
     longest = max(retention.tasks, retention.payloads, retention.runs, retention.results)
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
     deadline = parse_time(deadline_at) if deadline_at is not None else now
-    return min(max(now, deadline), now + _LONGEST_DEADLINE) + timedelta(seconds=retention.tasks + longest)
+    return min(max(now, deadline), deadline_after(now)) + timedelta(seconds=retention.tasks + longest)
 
 
 def enter(

@@ -20,7 +20,7 @@ from asya.capabilities.operations.aws.logs import LoggedPage
 from asya.capabilities.operations.log_lines import LogLine
 from asya.protocol import names
 from asya.protocol.names import LABEL_PATTERN
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, from_epoch_seconds
 from asya.sidecar.lambdas.services import Services
 from asya_local.dev.telemetry import DevTelemetry
 
@@ -110,7 +110,7 @@ class ToldLines:
         self, actor: str, start: float, pattern: str = "", token: str = "", limit: int = _MOST_LINES
     ) -> LoggedPage:
         """See `LoggedLines`; a token is the id of the last line of the page before."""
-        since, after = format_time(datetime.fromtimestamp(max(0.0, start), UTC)), int(token or "0")
+        since, after = format_time(from_epoch_seconds(start)), int(token) if token.isdecimal() else 0
         with self._lock:
             kept = list(self._lines)
         lines = [

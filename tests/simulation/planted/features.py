@@ -100,7 +100,7 @@ MISTAKES = (
         "puts no answers into the payload", substitute(resuming, "merge_answers", lambda payload, *_: payload), seed=2
     ),
     _at_pauses(
-        "forgets the time that was left at the pause", substitute(resuming, "deadline_after", lambda *_: None), seed=11
+        "forgets the time that was left at the pause", substitute(resuming, "new_deadline", lambda *_: None), seed=11
     ),
     _at_pauses("notifies nobody of a pause", substitute(PausedEnvelopes, "is_notified", lambda *_: True), seed=7),
     Mistake(

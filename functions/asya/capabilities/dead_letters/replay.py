@@ -20,7 +20,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, safe_segment
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.slices import slice_header
-from asya.protocol.times import format_time, parse_time
+from asya.protocol.times import deadline_after, format_time, parse_time
 from asya.protocol.tracing import hop_context
 from asya.tasks.view import TaskView
 
@@ -223,7 +223,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
         repeats_set: whether it may start at a fan-in actor, which then repeats its fan-out.
 
     Raises:
-        ApiError: 409 if the envelope cannot start at that actor, or if its times allow no deadline.
+        ApiError: 409 if the envelope cannot start at that actor.
     """
     target = _check_start(stored, mesh, repeats_set=repeats_set)
     deadline = _deadline(stored, start.at)
@@ -250,15 +250,12 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
 
 
 def _deadline(stored: Envelope, now: datetime) -> str | None:
-    """The deadline of the new envelope; None if the old one had none."""
+    """The deadline of the new envelope, as far ahead as `protocol §2.deadline.longest` lets it; None if the old one had none."""
     old = stored.status
     if old is None or not old.deadline_at or not old.created_at:
         return None
-    try:
-        return format_time(now + (parse_time(old.deadline_at) - parse_time(old.created_at)))
-    except OverflowError:
-        problem = f"the deadline of {stored.id!r} is {old.deadline_at}, and its creation {old.created_at}: too far for a new one"
-        raise ApiError(409, "unreadable", problem) from None
+    allowed = parse_time(old.deadline_at) - parse_time(old.created_at)
+    return format_time(deadline_after(now, allowed.total_seconds()))
 
 
 def _as_received(stored: Envelope, spec: Actor) -> Raw:

@@ -16,7 +16,7 @@ from asya.protocol.envelope import Envelope, Frame
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseFailure, PauseHeader, PauseRelease
 from asya.protocol.task import TaskRecord
-from asya.protocol.times import format_duration, format_time, parse_time
+from asya.protocol.times import deadline_after, format_duration, format_time, parse_time
 
 _answers_decoder = msgspec.json.Decoder(dict[str, Raw])
 _PAUSE_HEADERS = dict.fromkeys((headers.PAUSE, headers.RESUME_INPUT, headers.RESUME_AT))
@@ -52,7 +52,7 @@ def resume_task(record: TaskRecord, stored: Envelope, answers: Answers, *, now: 
         record,
         status=states.RUNNING,
         updated_at=max(record.updated_at, at),
-        deadline_at=deadline_after(pause, at),
+        deadline_at=new_deadline(pause, at),
         pause=None,
         resumed_epoch=epoch,
         handover=PauseRelease(to=names.RESUME, epoch=epoch, at=at, input=_encoded(complete)),
@@ -92,7 +92,7 @@ def restore(hop: Hop, pause: PauseHeader, stored: Envelope | None) -> tuple[Hop,
     kept = hop.envelope if stored is None else replace(hop.envelope, route=stored.route, payload=stored.payload)
     envelope = kept.with_headers(dict(_PAUSE_HEADERS))
     at = hop.envelope.header(headers.RESUME_AT)
-    deadline = deadline_after(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
+    deadline = new_deadline(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
     stamped = replace(hop.status, deadline_at=deadline)
     restarted = replace(
         hop,
@@ -107,7 +107,7 @@ def restore(hop: Hop, pause: PauseHeader, stored: Envelope | None) -> tuple[Hop,
     return restarted, Frame(payload, alone=True)
 
 
-def deadline_after(pause: PauseHeader, resumed_at: str) -> str | None:
+def new_deadline(pause: PauseHeader, resumed_at: str) -> str | None:
     """The deadline of an envelope resumed at this time; the time of the pause does not count.
 
     Raises:
@@ -116,8 +116,8 @@ def deadline_after(pause: PauseHeader, resumed_at: str) -> str | None:
     if pause.remaining is None:
         return None
     try:
-        return format_time(parse_time(resumed_at) + timedelta(seconds=pause.remaining))
-    except (ValueError, OverflowError) as error:
+        return format_time(deadline_after(parse_time(resumed_at), pause.remaining))
+    except ValueError as error:
         raise ParseError(f"headers.{headers.RESUME_AT}: {error}") from None
 
 

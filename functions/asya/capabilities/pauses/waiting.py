@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.function.hop import MAX_DELAY, MAX_WAIT, Delivery, Diversion, Hop
-from asya.function.sqs import queue_group
+from asya.function.sqs import QUEUE_RETENTION_DAYS, queue_group
 from asya.function.targets import actual_actor
 from asya.protocol import headers, names, states, status
 from asya.protocol.codec import encode
@@ -27,6 +27,7 @@ from asya.tasks.reporting.reports import with_origin
 # No honest wait is outside of these years, and epoch milliseconds are.
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+_ON_QUEUE = timedelta(days=QUEUE_RETENTION_DAYS)
 _TEXT_LIMIT = 100  # characters of a wrong value in an error
 
 
@@ -162,10 +163,18 @@ def wait_header(held: Envelope) -> WaitHeader:
 
 
 def held_retry(envelope: Envelope, *, now: datetime, longest: timedelta) -> Envelope:
-    """A retry as x-wait holds it: due when its policy says, or when the mesh can hold it no longer."""
+    """A retry as x-wait holds it: due when its policy says, at once if that is past, or when the mesh can hold it no longer.
+
+    Its wait began while its message can have been on the queue, whatever the header says: a report of any other time is refused,
+    and then nothing would send the envelope.
+
+    Raises:
+        ValueError: the header is none of a wait.
+    """
     header = wait_header(envelope)
-    until = min(header.until, format_time(now + longest))
-    return envelope.with_headers({headers.WAIT: WaitHeader(since=header.since, until=until)})
+    since = min(max(parse_time(header.since), now - _ON_QUEUE), now)
+    until = min(max(parse_time(header.until), now), now + longest)
+    return envelope.with_headers({headers.WAIT: WaitHeader(since=format_time(since), until=format_time(until))})
 
 
 def early_retry(envelope: Envelope, mesh: MeshTable, *, now: datetime) -> Delivery:

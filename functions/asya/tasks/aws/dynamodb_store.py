@@ -25,7 +25,7 @@ from asya.function.aws.table import READ_BATCH, Change, Table, chunks, where
 from asya.function.aws.table_items import Item
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
-from asya.protocol.times import parse_time
+from asya.protocol.times import deadline_after, parse_time
 from asya.tasks.aws import items as task_items
 from asya.tasks.aws.index import ListedHours, with_age
 from asya.tasks.aws.task_store import Conflict, StoredRecord, UnreadableRecordError, table_errors
@@ -159,7 +159,9 @@ class DynamoTaskStore:
                     yield task_items.hops_of(item)
 
     def _expiry(self, record: TaskRecord, now: datetime) -> int:
-        start = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
+        deadline = parse_time(record.deadline_at) if record.deadline_at else now
+        # The code of an actor may have written any deadline into its envelope.
+        start = min(max(now, deadline), deadline_after(now))
         return _epoch(start) + round(self._retention)
 
     def _read(self, ids: Sequence[str], attributes: Sequence[str] = (), *, consistent: bool = False) -> Iterator[Item]:

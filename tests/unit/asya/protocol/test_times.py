@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.times import format_time, from_epoch_milliseconds, parse_time
+from asya.protocol.mesh_keys import LONGEST_TIMEOUT
+from asya.protocol.times import deadline_after, format_time, from_epoch_milliseconds, from_epoch_seconds, parse_time
 
 
 @pytest.mark.rule("2.times")
@@ -50,6 +51,25 @@ def test_seconds_and_offsets_are_read_into_utc() -> None:
 def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no RFC 3339 time"):
         parse_time(text)
+
+
+@pytest.mark.rule("2.deadline.longest")
+@given(st.datetimes(timezones=st.just(UTC)), st.floats(allow_nan=False))
+def test_a_deadline_is_near_and_within_the_calendar(moment: datetime, seconds: float) -> None:
+    deadline = deadline_after(moment, seconds)
+    assert parse_time(format_time(deadline)) == deadline
+    assert moment <= deadline <= deadline_after(moment)
+    assert (deadline_after(moment) - moment).total_seconds() <= LONGEST_TIMEOUT
+    if 0 <= seconds <= LONGEST_TIMEOUT and moment.year < 9998:
+        assert deadline == moment + timedelta(seconds=seconds)
+
+
+@given(st.floats(allow_nan=False) | st.datetimes(timezones=st.just(UTC)).map(datetime.timestamp))
+def test_all_seconds_are_a_time_of_the_calendar(seconds: float) -> None:
+    moment = from_epoch_seconds(seconds)
+    assert parse_time(format_time(moment)) == moment
+    if 0 <= seconds < 2**37:
+        assert abs(moment.timestamp() - seconds) < 1e-5
 
 
 def test_milliseconds_since_1970() -> None:

@@ -5,15 +5,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
 from msgspec.structs import replace
 
 from asya.function.hop import Arrival
 from asya.protocol import ids
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Retention
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from asya.senders import entry
 from tests.doubles.envelopes import SENT_AT, arrival_of, message, status
+from tests.doubles.times import TIMES
 
 DAY = 86400.0
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -107,6 +109,15 @@ def test_a_deadline_from_outside_keeps_nothing_for_longer_than_one_of_the_gatewa
     envelope = enter(came(status={"deadline_at": late})).envelope()
     assert envelope.status is not None
     assert envelope.status.deadline_at == format_time(SENT_AT + timedelta(days=366))
+
+
+@given(sent_at=TIMES, deadline_at=TIMES)
+def test_a_message_of_any_time_may_enter(sent_at: str, deadline_at: str) -> None:
+    envelope = enter(replace(came(status={"deadline_at": deadline_at}), sent_at=parse_time(sent_at))).envelope()
+    assert envelope.status is not None
+    end = entry.end_of_claim(envelope, NOW, Retention(results=DAY))
+    assert end is not None
+    assert NOW < end < NOW + timedelta(days=500)
 
 
 @pytest.mark.parametrize(("is_free", "envelope_id"), [(True, "env-1"), (False, None)])

@@ -21,7 +21,7 @@ from asya.capabilities.a2a.types import Authentication, PushConfig, PushConfigLi
 from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
-from asya.protocol.times import parse_time
+from asya.protocol.times import deadline_after, parse_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
@@ -83,8 +83,8 @@ class PushConfigCalls:
     def save(self, task: TaskRecord | TaskView, config_id: str | None, target: PushTarget, now: datetime) -> str:
         """Store a configuration and return its id, by default the task's; the caller marks the task as watched."""
         config_id = config_id or task.id
-        until = max(now, parse_time(task.deadline_at)) if task.deadline_at else now
-        self.configs.put(task.id, config_id, target, until)
+        deadline = parse_time(task.deadline_at) if task.deadline_at else now
+        self.configs.put(task.id, config_id, target, min(max(now, deadline), deadline_after(now)))
         return config_id
 
     def set(self, config: PushConfig, task: TaskView, now: datetime) -> PushConfig:

@@ -1,6 +1,5 @@
 """Reads pages of log lines: of functions from CloudWatch Logs, of job runs from the mesh's bucket."""
 
-import hashlib
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from asya.capabilities.operations.log_lines import LogLine, RunSource, mentions,
 from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, from_epoch_seconds
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
@@ -88,7 +87,8 @@ class FunctionLogs:
         }
         if runner not in names.CREW:
             return self._search(actor, query, token)
-        first, last = datetime.fromtimestamp(start, UTC).date() - _OLDEST_ENVIRONMENT, self._now().date()
+        last = self._now().date()
+        first = min(from_epoch_seconds(start).date() - _OLDEST_ENVIRONMENT, last)
         # Tokens of CloudWatch Logs have no spaces. Those of days have one, also after the midnight that made it a day too many.
         if " " not in token and (token or pattern or last - first > _MOST_DAYS):
             return self._search(actor, query, token)
@@ -147,15 +147,11 @@ def _actor_of(message: str) -> str:
 def _line(actor: str, event: Any) -> LogLine:
     at = event["timestamp"]
     return LogLine(
-        id=event.get("eventId") or f"{at} {event.get('logStreamName')} {_digest(event['message'])}",
+        id=event["eventId"],
         at=format_time(datetime.fromtimestamp(at / 1000, UTC)),
         actor=actor,
         line=event["message"].rstrip("\n"),
     )
-
-
-def _digest(message: str) -> str:
-    return hashlib.sha256(message.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 DRIVER = "driver"

@@ -1,6 +1,7 @@
 """protocol §12, replay: its possible starts, and the new task."""
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import InputName
 from asya.protocol.mesh_table import Actor
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from asya.tasks.view import TaskView
 from tests.doubles.envelopes import NOW, SPAN, mesh, message, status
+from tests.doubles.times import TIMES
 
 START = ReplayStart("new-1", NOW, "https://gateway", SPAN)
 MESH = mesh(
@@ -79,14 +81,13 @@ def test_its_deadline_is_as_far_off_as_that_of_the_old_one_was() -> None:
     assert new.status.deadline_at == "2026-11-20T12:05:00.250000Z"
 
 
-@pytest.mark.rule("12.replay")
-@pytest.mark.parametrize(
-    "times", [("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"), ("9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z")]
-)
-def test_times_that_allow_no_deadline_are_refused(times: tuple[str, str]) -> None:
-    with pytest.raises(ApiError, match="too far for a new one") as refused:
-        replay_envelope(status=status(created_at=times[0], deadline_at=times[1]))
-    assert (refused.value.status, refused.value.code) == (409, "unreadable")
+@pytest.mark.rule("12.replay", "2.deadline.longest")
+@given(created_at=TIMES, deadline_at=TIMES)
+def test_no_times_of_the_old_envelope_keep_it_from_a_replay(created_at: str, deadline_at: str) -> None:
+    new = replay_envelope(status=status(created_at=created_at, deadline_at=deadline_at))
+    assert new.status is not None
+    assert new.status.deadline_at is not None
+    assert NOW <= parse_time(new.status.deadline_at) <= NOW + timedelta(days=366)
 
 
 def test_a_payload_kept_with_its_error_around_it_is_unwrapped() -> None:

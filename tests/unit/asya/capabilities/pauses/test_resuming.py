@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -16,11 +18,12 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import Pause, PauseField, PauseRelease, TaskPause
+from asya.protocol.pause import Pause, PauseField, PauseHeader, PauseRelease, TaskPause
 from asya.protocol.task import TaskRecord
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from asya.sidecar import outcome
 from tests.doubles.envelopes import NOW, hop, message, raw, status
+from tests.doubles.times import TIMES
 
 LATER = NOW + timedelta(hours=3)
 AT = format_time(LATER)
@@ -141,6 +144,27 @@ def test_without_a_deadline_there_is_none_afterwards() -> None:
     found = left(sent({"approved": True}, status=status()))
     assert found.status is not None
     assert found.status.deadline_at is None
+
+
+@pytest.mark.rule("2.deadline.longest", "11.resume.time")
+@given(created_at=TIMES, deadline_at=TIMES)
+def test_every_deadline_lets_the_task_run_again(created_at: str, deadline_at: str) -> None:
+    assume(deadline_at > AT)  # x-pause ends an envelope whose deadline has passed
+    stored = stored_envelope(status=status(created_at=created_at, deadline_at=deadline_at))
+    record = resuming.resume_task(paused_record(), stored, answers(approved=True), now=LATER)
+    assert isinstance(record.handover, PauseRelease)
+    found = left(codec.decode(resuming.release_delivery(stored, record.handover).body))
+    assert found.status is not None
+    assert found.status.deadline_at == record.deadline_at
+    assert record.deadline_at is not None
+    assert LATER <= parse_time(record.deadline_at) <= LATER + timedelta(days=366)
+
+
+@given(at=TIMES, remaining=st.floats(min_value=0, allow_infinity=False, allow_nan=False))
+def test_no_time_of_a_release_is_beyond_the_calendar(at: str, remaining: float) -> None:
+    deadline = resuming.new_deadline(PauseHeader(epoch=1, paused_at=AT, remaining=remaining), at)
+    assert deadline is not None
+    assert parse_time(deadline) >= parse_time(at)
 
 
 @pytest.mark.rule("3.pause")

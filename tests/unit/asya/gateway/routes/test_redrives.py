@@ -20,6 +20,7 @@ from asya.protocol.times import format_time
 from tests.doubles.api_function import ALICE, BUCKET, NOW, ApiFunction, emulated_shop
 from tests.doubles.envelopes import message, status
 from tests.doubles.tasks import event
+from tests.doubles.times import TIME_ENDS
 from tests.unit.asya.gateway.routes.test_replays import MESH, OPERATOR, Gateway
 from tests.unit.memory_tables import memory_tables
 
@@ -192,6 +193,14 @@ def test_an_envelope_that_no_sidecar_has_seen_belongs_to_the_sender_of_the_dead_
     (sent,) = gateway.messages("infer")
     assert sent["headers"]["x-asya-owner"] == "AIDABOB"
     assert sent["status"]["created_at"] == "2026-11-20T11:00:00.000000Z"
+
+
+@pytest.mark.parametrize("sent_at", TIME_ENDS)
+@pytest.mark.parametrize("deadline_at", TIME_ENDS)
+def test_a_dead_letter_of_any_times_has_an_answer(gateway: Gateway, sent_at: str, deadline_at: str) -> None:
+    for times in ({"deadline_at": deadline_at}, status(created_at=sent_at, deadline_at=deadline_at)):
+        code, _ = redrive(gateway, message(status=times), sender="AIDABOB", sent_at=sent_at)
+        assert code in {200, 409}
 
 
 def test_an_envelope_that_grew_too_large_gets_a_claim_check(gateway: Gateway) -> None:

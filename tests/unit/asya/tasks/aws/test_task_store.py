@@ -276,6 +276,14 @@ def test_threads_write_the_hops_of_running_jobs_and_pass_their_errors_on(table: 
         DynamoTaskStore(table, "no-such-table", RETENTION, threaded=True).put_hops(hops, at(0))
 
 
+@pytest.mark.parametrize(("deadline_at", "days"), [("9999-12-31T23:59:59.999999Z", 366), ("0001-01-01T00:00:00Z", 0)])
+def test_no_deadline_keeps_a_record_for_ever(table: Any, deadline_at: str, days: int) -> None:
+    store = DynamoTaskStore(table, "tasks", RETENTION)
+    store.put_record(record("t", deadline_at=deadline_at), None, at(0))
+    (expires,) = {item["expires_at"]["N"] for item in table.scan(TableName="tasks")["Items"] if item["pk"]["S"] == "t"}
+    assert expires == str(int(at(RETENTION + days * 86_400).timestamp()))
+
+
 def test_keys_and_sizes_of_items(table: Any) -> None:
     store = DynamoTaskStore(table, "tasks", RETENTION)
     store.put_record(record("t", route=route_at(0), owner="AIDA"), None, at(0))

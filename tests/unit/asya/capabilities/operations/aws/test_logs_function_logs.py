@@ -5,12 +5,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asya import registry
 from asya.capabilities.operations.aws.logs import FunctionLogs
 from asya.manifest import ActorFunction, Function
 from asya.protocol import names
+from asya.protocol.times import parse_time
 from tests.doubles.log_lines import FakeLogs
+from tests.doubles.times import TIMES
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
@@ -68,6 +72,17 @@ def test_pages_of_a_day_are_read_to_their_end() -> None:
         token = page.token
     assert sorted(map(int, lines)) == list(range(30))
     assert pages >= 5
+
+
+@given(since=TIMES, token=st.sampled_from(["", "1 ", "99 "]), function=st.sampled_from(["bill", names.SINK]))
+def test_lines_since_any_time_can_be_asked_for(since: str, token: str, function: str) -> None:
+    client = FakeLogs("shop")
+    client.write(function, NOW, "one")
+    logs = FunctionLogs(cast("CloudWatchLogsClient", client), "shop", lambda: NOW)
+    start = parse_time(since).timestamp()
+    page = logs.page(function, start, token=token)
+    assert {each.line for each in page.lines} <= {"one"}
+    assert token or start > NOW.timestamp() or "one" in [each.line for each in logs.lines(function, start)]
 
 
 @pytest.mark.parametrize("token", ["999 ", "-1 ", "one ", "99999999999 ", " "])

@@ -1,9 +1,12 @@
 """protocol §8, §11: retries of more than a day in x-wait."""
 
+import json
+
 import pytest
 
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from tests.doubles.envelopes import message
+from tests.doubles.times import TIME_ENDS
 from tests.doubles.waiting import BEGAN, DAY, WaitingWorld
 
 ROUTE = {"prev": ["prep"], "curr": "flaky", "next": ["post"]}
@@ -78,6 +81,21 @@ def test_a_retry_of_another_gateways_task_waits_for_a_day(waits: WaitingWorld, m
     assert sent.delay == 900
     assert sent.envelope.header("x-asya-not-before") == format_time(BEGAN + DAY)
     assert "x-asya-wait" not in sent.envelope.headers
+
+
+@pytest.mark.rule("8.retry.days")
+@pytest.mark.parametrize("since", TIME_ENDS)
+@pytest.mark.parametrize("until", TIME_ENDS)
+def test_a_retry_of_any_times_goes_on(waits: WaitingWorld, since: str, until: str) -> None:
+    retry = json.loads(fail_once(waits))
+    retry["headers"]["x-asya-wait"] = {"since": since, "until": until}
+    assert waits.deliver("x-wait", json.dumps(retry)) == []
+    record = waits.record()
+    assert record.waiting_until is not None
+    assert BEGAN <= parse_time(record.waiting_until) <= BEGAN + 30 * DAY
+    waits.clock.moment = parse_time(record.waiting_until)
+    waits.sweep()
+    assert len(waits.sent("flaky")) == 1
 
 
 @pytest.mark.rule("11.wait.cancel")
