@@ -33,6 +33,8 @@ Senders: `sender_ids.py` names the senders of messages.
 
 Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the cloud's secret.
 
+Bodies: `exact_bodies.py` passes bytes that are no UTF-8 to the functions of HTTP APIs as they were sent.
+
 Paths: `greedy_paths.py` lets a greedy variable match a path that ends with a slash.
 
 Log streams: `log_streams.py` names those of shared log groups, and reads searches in pages, with an id for each event.
@@ -544,6 +546,7 @@ def _patch_ministack(secret: str) -> None:
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
     _module("sender_ids")["install"](sqs, lambda_svc, iam_evaluator, iam)
     _module("fixed_ids")["install"](iam, apigateway, secret)
+    _module("exact_bodies")["install"](apigateway)
     _module("greedy_paths")["install"](apigateway)
     _module("log_streams")["install"](lambda_svc, cloudwatch_logs)
 

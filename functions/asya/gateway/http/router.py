@@ -277,7 +277,7 @@ def _request(event: _Event, path: str, call: ApiCall) -> Request:
         parameters=_parameters(event, path, call),
         query=event.query_string_parameters or {},
         headers=headers,
-        body=_body(event),
+        body=_body(event, headers),
         identity=identity_of(context.authorizer, headers),
         api_id=context.api_id,
         base_url=f"{_origin(context.domain_name, headers)}{stage}",
@@ -293,13 +293,26 @@ def _origin(domain_name: str, headers: Mapping[str, str]) -> str:
     return f"{scheme}://{domain_name}" + ("" if is_default else f":{port}")
 
 
-def _body(event: _Event) -> bytes:
+_REPLACED = "API Gateway has replaced bytes of the body that are no UTF-8; send UTF-8, or the content type application/octet-stream"
+
+
+def _body(event: _Event, headers: Mapping[str, str]) -> bytes:
+    """Return the body as it was sent (`protocol §13.bytes`).
+
+    Raises:
+        ApiError: 400 if it is no base64, no text, or evidently not what was sent.
+    """
+    text = event.body or ""
     try:
         if event.is_base64_encoded:
-            return base64.b64decode(event.body or "", validate=True)
-        return (event.body or "").encode("utf-8")
+            return base64.b64decode(text, validate=True)
+        body = text.encode("utf-8")
     except ValueError:
         raise ApiError(400, "invalid_body", "the body does not match its encoding") from None
+    sent = headers.get("content-length", "")
+    if "\ufffd" in text and sent.isdecimal() and int(sent) != len(body):
+        raise ApiError(400, "invalid_body", _REPLACED)
+    return body
 
 
 def _error(

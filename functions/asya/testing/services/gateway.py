@@ -1,5 +1,6 @@
 """The gateway: its functions, in processes that stay warm until they crash."""
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -145,6 +146,6 @@ def event(
             "requestId": "simulated",
             "authorizer": {"iam": {"userArn": user_arn, "userId": user_id}} if user_arn else None,
         },
-        "body": body.decode(),
-        "isBase64Encoded": False,
+        "body": base64.b64encode(body).decode(),
+        "isBase64Encoded": True,
     }

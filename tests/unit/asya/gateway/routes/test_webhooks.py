@@ -156,7 +156,7 @@ def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None
 
 @pytest.mark.rule("13.byte-order-mark")
 @pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_13_the_mark_of_a_webhook_is_signed_and_no_part_of_its_text(
     hooks: Hooks, name: Signature, encoding: str
 ) -> None:
@@ -165,6 +165,17 @@ def test_13_the_mark_of_a_webhook_is_signed_and_no_part_of_its_text(
     [message] = hooks.messages
     assert message["webhook"]["body"] == BODY.decode()
     assert hooks.take(name, BODY, **hooks.headers(name, body))[0] == 401
+
+
+@pytest.mark.rule("13.bytes")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_13_replaced_bytes_of_a_webhook_are_no_wrong_signature(hooks: Hooks, name: Signature) -> None:
+    body = BODY.decode().encode("utf-16")
+    event = signed_by(route_event(ROUTE, name=name), None)
+    headers = {**hooks.headers(name, body), "content-length": str(len(body))}
+    event |= {"headers": headers, "body": body.decode("utf-8", "replace")}
+    response = answer(event, hooks.routes, at(0), hooks.telemetry.log)
+    assert (response["statusCode"], json.loads(response["body"])["error"]["code"]) == (400, "invalid_body")
 
 
 @pytest.mark.rule("16.webhooks.signature", "15.WebhooksRefused")
