@@ -25,6 +25,7 @@ from asya.client.watch import watch
 from asya.protocol import names
 from asya_cli.demo.report import JobRun, Stopwatch, read_job_runs, summary, table
 from asya_cli.errors import CommandError
+from asya_cli.output.text import one_line
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display, SlicePoller
 from asya_cli.sending.send import parse_envelope
@@ -63,10 +64,12 @@ def full_route(route: tuple[str, ...]) -> tuple[str, ...]:
 
 def answers(pause: TaskPause, console: Console) -> bytes:
     """Return the answers to a pause as JSON, from the terminal. Without a terminal the mesh file's defaults apply."""
-    console.print(f"  [yellow]‖[/] {escape(pause.prompt)}")
+    console.print(f"  [yellow]‖[/] {escape(one_line(pause.prompt))}")
     replies: dict[str, object] = {}
     for asked in pause.fields:
-        question = f"    {escape(asked.prompt or asked.name)} [dim]({escape(str(asked.default))})[/]"
+        question = (
+            f"    {escape(one_line(asked.prompt or asked.name))} [dim]({escape(one_line(str(asked.default)))})[/]"
+        )
         if not (console.is_terminal and sys.stdin.isatty()):
             console.print(f"{question}: [dim]no terminal, so the default applies[/]")
         elif answer := console.input(f"{question}: ").strip():

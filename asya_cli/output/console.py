@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from asya_cli import clock
-from asya_cli.output.text import visible
+from asya_cli.output.text import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,22 +44,32 @@ def table_console() -> Console:
     return Console(width=None if has_width else _WIDTH, markup=False)
 
 
-_STYLES = {"call": "", "job": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
+PRINTED = "printed"
+"""The level of a line that a handler or a job has printed. It begins with whose it is."""
+_STYLES = {"call": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
 """By level. Entries of other levels are for logs."""
 
 
 class EventPrinter:
-    """Prints one line for each event, and what belongs to it below."""
+    """Prints one line for each event, and what belongs to it below, indented.
+
+    Only a line of the command begins with a time: a text of a stranger forges none.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def tell(self, level: str, text: str) -> None:
         """Print an event, unless it is of no interest to the author."""
-        if level not in _STYLES:
-            return
-        head, separator, rest = text.partition("\n")
-        line = Text.assemble((f"{clock.now().astimezone():%H:%M:%S} ", "dim"), (head, _STYLES[level]), separator, rest)
+        if level == PRINTED:
+            self._print(Text(one_line(text)))
+        elif level in _STYLES:
+            head, *rest = text.split("\n")
+            line = Text.assemble((f"{clock.now().astimezone():%H:%M:%S} ", "dim"), (one_line(head), _STYLES[level]))
+            # Of a text, rich would leave some control characters out.
+            self._print(line.append("".join(f"\n  {visible(each)}".rstrip(" ") for each in rest)))
+
+    def _print(self, line: Text) -> None:
         with suppress(OSError, ValueError):  # a terminal that is gone stops nothing
             self._console.print(line, soft_wrap=True)
 

@@ -9,10 +9,13 @@ import errno
 import inspect
 import io
 import os
-import re
 import sys
 
 import typer
+
+from asya.protocol.text import CONTROLS, one_line, visible
+
+__all__ = ["one_line", "visible"]  # beside those of this module
 
 _UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of a closed pipe and of a full disk."""
@@ -60,20 +63,6 @@ def wrap_at_the_terminal(app: typer.Typer) -> None:
 def one_line_each(text: str) -> str:
     """Return the paragraphs of a text, each as one line."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
-# C0 (without tab and newline), DEL, C1, the line separators of Unicode, and the characters that direct bidirectional text.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    r"""Replace each control character by its escape, such as `\x1b`. Newlines and tabs stay."""
-    return _CONTROLS.sub(lambda match: _escape(match[0]), text)
-
-
-def one_line(text: str) -> str:
-    r"""Make a text visible that has one line, such as an id: newlines and tabs become `\n` and `\t`."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def counted(number: int, noun: str) -> str:
@@ -124,11 +113,6 @@ def _write(body: bytes) -> None:
     sys.stdout.buffer.write(body)
 
 
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"
-
-
 def _escape_json(body: bytes) -> bytes:
     text = body.decode("utf-8", "backslashreplace")
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from asya.sidecar import retry_policy
 from asya_cli import clock
-from asya_cli.output.text import one_line
+from asya_cli.output.text import one_line, visible
 
 if TYPE_CHECKING:
     from asya.protocol.errors import ErrorInfo
@@ -53,7 +53,7 @@ def _show_frame(console: Console, index: int, frame: GivenFrame) -> None:
 def _show_error(console: Console, actor: Actor, error: ErrorInfo, *, timed_out: bool) -> None:
     console.print(Text(f"{one_line(error.type)}: {one_line(error.message)}"), soft_wrap=True)
     if error.traceback:
-        console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
+        console.print(Text(visible(error.traceback.rstrip()), style="dim"), soft_wrap=True)
     now = clock.now()
     decision = retry_policy.decide(
         actor.resiliency, error, attempt=1, first_attempt=now, now=now, jitter=0.5, time_limit=timed_out

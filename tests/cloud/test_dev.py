@@ -271,6 +271,14 @@ def test_a_failure_is_shown_with_its_traceback(author: Author) -> None:
     assert author.shown('payload["total"] * 2') == author.shown("KeyError: 'total'") == 1
 
 
+def test_a_line_that_a_handler_prints_begins_with_its_actor(author: Author) -> None:
+    forged = "10:20:01 order-7 failed at charge"
+    author.send("printed-1", {"id": f"7\n{forged}\r\x1b[2J\n", "total": 1}, "check")
+    assert author.result("printed-1")["currency"] == "EUR"
+    author.sees(f"check: {forged}\\x0d\\x1b[2J")
+    assert [line for line in author.lines if line.startswith(forged)] == []
+
+
 def test_a_batch_of_a_process_that_ends_comes_again_at_once(author: Author) -> None:
     author.send("gone-1", {}, "gone")
     assert author.cloud.wait_for_end("gone-1").reason == "DeliveryExhausted"
@@ -350,7 +358,7 @@ def test_a_pause_a_set_and_a_tool(author: Author) -> None:
     author.send("paused-1", {"id": "7", "total": 2}, "check", "approve", "bill")
     author.send("set-1", {"orders": [{"total": 1}, {"total": 2}]}, "split", "x-fan-in")
     assert [bill["gross"] for bill in author.result("set-1")["bills"]] == [2, 4]
-    author.sees("paused-1 paused at approve: asya resume paused-1")
+    author.sees("paused-1 paused at approve: asya resume paused-1 --pause 20")
     author.asya("resume", "paused-1", "--input", '{"approved": true}')
     assert author.result("paused-1")["approved"] is True
     assert author.result(author.cloud.mesh.call_tool("order", b'{"id": "7", "total": 5}'))["gross"] == 10

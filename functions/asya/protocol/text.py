@@ -1,9 +1,10 @@
-"""Decodes text as other programs write it, and splits pieces of text into lines. Standard library only.
+"""Decodes text as other programs write it, splits it into lines, and escapes it for a terminal. Standard library only.
 
 Windows programs begin UTF-8 with a byte order mark, and PowerShell redirects output as UTF-16. The mark is no part of the text.
 """
 
 import codecs
+import re
 from collections.abc import Iterable, Iterator
 
 RESULT_LINE_LIMIT = 64 * 1024 * 1024
@@ -52,3 +53,22 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         begun.append(rest)
     if last := b"".join(begun):
         yield last
+
+
+# C0 (without tab and newline), DEL, C1, the line separators of Unicode, and the characters that direct bidirectional text.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Replace each control character by its escape, such as `\x1b`. Newlines and tabs stay."""
+    return CONTROLS.sub(lambda match: _escape(match[0]), text)
+
+
+def one_line(text: str) -> str:
+    r"""Make a text visible that has one line, such as an id: newlines and tabs become `\n` and `\t`."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import shlex
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,6 +14,7 @@ from asya import manifest, registry
 from asya.manifest import Function
 from asya.protocol import names, states
 from asya.protocol.events import TaskEvent
+from asya.protocol.text import one_line
 from asya.tasks.received_reports import BatchError, read_event, read_list
 from asya_infra.resource_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import Deployment
@@ -56,20 +58,21 @@ def _ends(body: bytes) -> Iterator[TaskEvent]:
 def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
     """Return the level and the text of an end; an error is told once, so that of a handler's traceback is not told here."""
     error, data = end.data.error, end.data
-    text = f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}"
+    text = one_line(f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}")
     if end.status == states.PAUSED:
-        return "end", f"{text}: asya resume {end.id}"
+        return "end", f"{text}: asya resume {one_line(shlex.quote(end.id))} --pause {one_line(end.at)}"
     if error is None:
-        return "end", text if end.status == states.SUCCEEDED or data.reason is None else f"{text}: {data.reason}"
+        reason = None if end.status == states.SUCCEEDED else data.reason
+        return "end", text if reason is None else f"{text}: {one_line(reason)}"
     summary, trace = f"{error.type}: {error.message}", error.traceback.rstrip()
     if not trace:
-        return "error", f"{text}: {summary}"
+        return "error", f"{text}: {one_line(summary)}"
     actor = table.actors.get(data.actor)
     if actor is None or actor.kind not in {"spark", "end"}:
         return "error", text
     if trace.endswith(summary):
         return "error", f"{text}:\n{trace}"
-    return "error", f"{text}: {summary}\n{trace}"
+    return "error", f"{text}: {one_line(summary)}\n{trace}"
 
 
 Process = Callable[[Mapping[str, Any]], set[str]]

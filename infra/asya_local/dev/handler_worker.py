@@ -33,6 +33,7 @@ from asya.function.aws.settings import load_settings
 from asya.light.lambdas.sidecar import Sidecar, build_sidecar
 from asya.protocol.envelope import Frame
 from asya.protocol.numbers import Digits
+from asya.protocol.text import one_line
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerTimedOut, Invoker, ReadPayload
 from asya.runtime.load import LoadError
@@ -82,7 +83,7 @@ class TellingInvoker:
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float, digits: Digits | None = None
     ) -> Generator[Frame, None, None]:
         """See `Invoker`."""
-        name, began = f"{self.actor}: {open_view().id}", time.monotonic()
+        name, began = f"{self.actor}: {one_line(open_view().id)}", time.monotonic()
         try:
             yield from self.invoker.frames(payload, open_view, seconds, digits)
         except HandlerTimedOut:
@@ -91,7 +92,7 @@ class TellingInvoker:
         except HandlerFailed as failure:
             error = failure.error
             # The last line of a traceback is the error.
-            told = f"\n{error.traceback.rstrip()}" if error.traceback else f" {error.type}: {error.message}"
+            told = f"\n{error.traceback.rstrip()}" if error.traceback else one_line(f" {error.type}: {error.message}")
             self.write("error", f"{name} failed:{told}")
             raise
         self.write("call", f"{name} took {(time.monotonic() - began) * 1000:.0f} ms")
@@ -115,11 +116,8 @@ class Process:
                 entry_point = self._entry_point(actor)
             except LoadError as error:
                 return {"failed": None, "problem": str(error)}
-            _PrintedLines.actor = actor
-            try:
+            with _PrintedLines.of(actor):
                 answer = entry_point.process(request["event"])
-            finally:
-                _PrintedLines.actor = ""
         return {"failed": [each["itemIdentifier"] for each in answer["batchItemFailures"]]}
 
     def _problem(self, actor: str, variables: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from asya_infra.product.places import BUILD
 from asya_local.account import aws_client
 from asya_local.code_updates import zipped
 from asya_local.dev.deployment import CODE_BUCKET
+from asya_local.dev.printed_lines import LEVEL
 from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings
 
@@ -61,6 +62,8 @@ def upload_jobs(mesh: Deployment, endpoint: str, root: AccessKey) -> SparkSettin
     )
 
 
+_WHOSE = "a job"
+"""Of the lines of all jobs. It is no name of an actor."""
 _POLL_SECONDS = 0.3
 _QUIET_LOOKS = 3
 _LONGEST = 64 * 1024
@@ -107,7 +110,8 @@ class JobOutput:
             if end:
                 self._read[path] = start + end
                 self._quiet.pop(path, None)
-                self.tell("job", new[:end].decode(errors="replace").rstrip("\n"))
+                for line in new[:end].decode(errors="replace").rstrip("\n").split("\n"):
+                    self.tell(LEVEL, f"{_WHOSE}: {line}")
 
     def _is_quiet(self, path: Path, length: int) -> bool:
         """Return whether the beginning of a line has been the same for some looks."""

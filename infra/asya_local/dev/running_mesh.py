@@ -143,7 +143,7 @@ class RunningMesh:
         self._worker: WorkerProcess | None = None
         self._code = LiveCode(folder.temporary / "task")
         self._own_code = OwnCode(self._code.root)
-        self._handlers = Handlers(Path(), lambda level, text: tell(level, self._code.as_written(text)))
+        self._handlers = Handlers(Path(), self._tell_as_written)
         self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
         self._has_told_of_jobs = False
@@ -270,10 +270,14 @@ class RunningMesh:
         if self._worker is not None:
             self._worker.end()
 
+    def _tell_as_written(self, level: str, text: str) -> None:
+        """Tell what may name the copies of the author's files that processes run."""
+        self._tell(level, self._code.as_written(text))
+
     def _start_worker(self, mesh: Deployment) -> None:
         self._update_code(mesh)
         variables = {**self._emulator.variables(), **mesh.common_variables(self._code.root)}
-        worker = start_worker(self._folder, self._code.root, self._cloud_python, variables)
+        worker = start_worker(self._folder, self._code.root, self._cloud_python, variables, self._tell_as_written)
         outdated, self._worker = self._worker, worker
         self._handlers.socket = worker.socket
         if outdated is not None:

@@ -1,6 +1,6 @@
 """The telemetry of functions in a mesh of `asya dev`: warnings and errors for the author, and no metrics.
 
-The worker of handlers runs this module by its path, so it imports the standard library alone.
+The worker of handlers runs this module by its path, so it imports the standard library and `asya` alone.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+from asya.protocol.text import one_line
 
 
 class Log:
@@ -41,7 +43,7 @@ class Log:
     def _entry(self, level: str, message: str, fields: dict[str, Any]) -> None:
         problem = fields.pop("exc_info", None)
         named = " ".join(f"{name}={value}" for name, value in fields.items())
-        text = f"{self._actor}: {message}" + (f" ({named})" if named else "")
+        text = one_line(f"{self._actor}: {message}" + (f" ({named})" if named else ""))
         if isinstance(problem, BaseException):
             text += "\n" + "".join(traceback.format_exception(problem)).rstrip()
         elif problem:

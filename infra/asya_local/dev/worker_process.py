@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,15 @@ from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD
+from asya_local.dev.printed_lines import LEVEL, LONGEST
 from asya_local.errors import LocalCloudError
 from asya_local.servers import wait_until
 from asya_local.state_folder import MARK
 from asya_local.tools import function_python
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import IO
 
     from asya_infra.mesh_file import LoadedMesh
     from asya_local.state_folder import StateFolder
@@ -73,6 +76,7 @@ class WorkerProcess:
 
     socket: Path
     _process: subprocess.Popen[bytes]
+    _output: threading.Thread
 
     def is_alive(self) -> bool:
         """Return whether the worker runs."""
@@ -88,19 +92,36 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._output.join(timeout=1)  # a process that a handler has left may print on
         shutil.rmtree(self.socket.parent, ignore_errors=True)
 
 
-def start_worker(folder: StateFolder, code: Path, cloud_python: Path, variables: Mapping[str, str]) -> WorkerProcess:
-    """Start the worker of the handlers of a mesh, and wait until it takes connections.
+_WHOSE = "a handler"
+"""Of lines whose actor is unknown: those of imports, and of processes that handlers start. It is no name of an actor."""
 
-    What handlers print appears at once, on the output of this process.
+
+def tell_lines(output: IO[bytes], tell: Callable[[str, str], None]) -> None:
+    """Tell each line of an output until it ends; of a longer line, pieces."""
+    while line := output.readline(LONGEST):
+        if line.strip():
+            tell(LEVEL, f"{_WHOSE}: {line.decode(errors='backslashreplace').removesuffix(chr(10))}")
+
+
+def start_worker(
+    folder: StateFolder,
+    code: Path,
+    cloud_python: Path,
+    variables: Mapping[str, str],
+    tell: Callable[[str, str], None],
+) -> WorkerProcess:
+    """Start the worker of the handlers of a mesh, and wait until it takes connections.
 
     Args:
         folder: The state folder, which marks the process.
         code: The folder of the handlers with their packages; it may change, for processes that start then.
         cloud_python: The interpreter of MiniStack's environment.
         variables: The environment variables of all functions.
+        tell: Takes the level and the text of each line that handlers print outside of calls.
 
     Raises:
         LocalCloudError: The worker does not start.
@@ -124,9 +145,14 @@ def start_worker(folder: StateFolder, code: Path, cloud_python: Path, variables:
         env=environment,
         cwd=folder.temporary,
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         start_new_session=True,  # Ctrl-C ends the command, which ends the worker
     )
-    worker = WorkerProcess(socket, process)
+    assert process.stdout is not None
+    output = threading.Thread(target=tell_lines, args=(process.stdout, tell), name="handlers' output", daemon=True)
+    output.start()
+    worker = WorkerProcess(socket, process, output)
     if not wait_until(lambda: socket.exists() or not worker.is_alive(), _START_SECONDS, pause=0.01) or (
         not worker.is_alive()
     ):

@@ -1,11 +1,15 @@
 """The lines of `asya dev`."""
 
 import io
+import re
 from datetime import UTC, datetime
 
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from asya_cli.clock import using
+from asya_cli.output import console
 from asya_cli.output.console import EventPrinter
 from tests.doubles.command_clock import SetClock
 
@@ -26,7 +30,7 @@ def test_an_event_is_a_line_with_its_time_and_what_belongs_to_it() -> None:
     at = f"{NOW.astimezone():%H:%M:%S}"
     assert output.getvalue().splitlines() == [
         f"{at} bill: e-1 failed: KeyError: '[total]' in a line longer than the terminal",
-        "Traceback",
+        "  Traceback",
         f"{at} handlers and jobs loaded in 0.4 s",
     ]
 
@@ -36,3 +40,44 @@ def test_a_terminal_that_is_gone_stops_nothing() -> None:
     printer = EventPrinter(Console(file=output))
     output.close()
     printer.tell("error", "nobody reads this")
+
+
+FORGED = "10:20:01 order-7 failed at charge"
+TEXTS = st.text(st.characters() | st.sampled_from("\r\n\t\x07\x1b\x9b\x85\u2028\u202e")) | st.sampled_from(
+    [f"\n{FORGED}", f"\r{FORGED}", f"\x1b]0;owned\x07\x1b[2J{FORGED}", f"\x1b[31m\v\f\b{FORGED}"]
+)
+
+
+@given(st.sampled_from(["call", "end", "error", "warning", "news"]), TEXTS)
+def test_only_the_first_line_of_an_event_has_a_time_and_no_text_moves_the_cursor(level: str, text: str) -> None:
+    output = io.StringIO()
+    EventPrinter(console.Console(file=output)).tell(level, f"check: {text}")
+    head, *rest = output.getvalue().removesuffix("\n").split("\n")
+    assert re.match(r"[\d:]{8} check: ", head)
+    assert all(line.startswith("  ") or not line for line in rest)
+    assert_plain(head, *rest)
+    assert len(rest) == text.count("\n")
+
+
+@given(TEXTS)
+def test_a_printed_line_begins_with_whose_it_is(text: str) -> None:
+    output = io.StringIO()
+    EventPrinter(console.Console(file=output)).tell("printed", f"check: {text}")
+    assert output.getvalue().startswith("check: ")
+    assert output.getvalue().count("\n") == 1
+    assert_plain(output.getvalue().removesuffix("\n"))
+
+
+def test_no_character_is_left_out() -> None:
+    output = io.StringIO()
+    printer = EventPrinter(console.Console(file=output))
+    printer.tell("printed", "check: \x1b[2J\r\v\x07\x9b")
+    printer.tell("error", "id\rX failed:\n\tat\f")
+    assert output.getvalue().splitlines()[0] == r"check: \x1b[2J\x0d\x0b\x07\x9b"
+    assert output.getvalue().splitlines()[1].endswith(r"id\x0dX failed:")
+    assert output.getvalue().splitlines()[2].endswith(r"at\x0c")
+
+
+def assert_plain(*lines: str) -> None:
+    for line in lines:
+        assert not [each for each in line if (each < " " and each != "\t") or "\x7f" <= each <= "\x9f"]

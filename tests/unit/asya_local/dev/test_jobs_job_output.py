@@ -17,12 +17,12 @@ def test_lines_are_shown_as_they_come(tmp_path: Path) -> None:
     new.parent.mkdir()
     new.write_bytes(b"one\ntwo\nhal")
     output.show()
-    assert told == [("job", "one\ntwo")]
+    assert told == [("printed", "a job: one"), ("printed", "a job: two")]
     with new.open("ab") as file:
         file.write(b"f \xff\n")
     output.show()
     output.show()
-    assert told[1:] == [("job", "half \ufffd")]
+    assert told[2:] == [("printed", "a job: half \ufffd")]
     assert old.parent.exists()
 
 
@@ -34,8 +34,9 @@ def test_a_long_output_comes_in_whole_lines(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "001" / "stdout").write_text("one\ntwo é\n" + "x" * 20 + "\n")
     for _ in range(8):
         output.show()
-    assert told[:2] == ["one", "two é"]
-    assert "".join(told[2:]) == "x" * 20
+    texts = [text.removeprefix("a job: ") for text in told]
+    assert texts[:2] == ["one", "two é"]
+    assert "".join(texts[2:]) == "x" * 20
 
 
 def test_a_line_without_an_end_is_shown_when_it_does_not_grow(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_a_line_without_an_end_is_shown_when_it_does_not_grow(tmp_path: Path) ->
     assert told == []
     for _ in range(5):
         output.show()
-    assert told == ["rows: 42"]
+    assert told == ["a job: rows: 42"]
 
 
 def test_a_folder_that_does_not_exist_yet_has_no_output(tmp_path: Path) -> None:

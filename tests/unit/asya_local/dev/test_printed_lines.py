@@ -1,17 +1,13 @@
-"""What a handler prints is told, and printed as it is."""
+"""What a handler prints is told, line by line, with the name of its actor."""
 
 from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 
-from asya_local.dev.printed_lines import LEVEL, PrintedLines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from asya_local.dev.printed_lines import LEVEL, LONGEST, PrintedLines
 
 
 @pytest.fixture
@@ -20,35 +16,55 @@ def told() -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def stream(told: list[tuple[str, str]]) -> Iterator[PrintedLines]:
-    PrintedLines.actor = "check"
-    yield PrintedLines(io.StringIO(), lambda level, text: told.append((level, text)))
-    PrintedLines.actor = ""
+def stream(told: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> PrintedLines:
+    stream = PrintedLines(io.StringIO(), lambda level, text: told.append((level, text)))
+    monkeypatch.setattr(PrintedLines, "_streams", [stream])
+    return stream
 
 
 def test_whole_lines_are_told_with_their_actor(stream: PrintedLines, told: list[tuple[str, str]]) -> None:
-    print("checking", 1, file=stream)  # type: ignore[call-overload]
-    stream.write("half")
-    stream.writelines([" a line\n", "\n", "another\nopen"])
-    assert told == [(LEVEL, f"check: {line}") for line in ("checking 1", "half a line", "another")]
-    assert stream.getvalue() == "checking 1\nhalf a line\n\nanother\nopen"
+    with PrintedLines.of("check"):
+        print("checking", 1, file=stream)  # type: ignore[call-overload]
+        stream.write("half")
+        stream.writelines([" a line\n", "\n", "another\nopen"])
+        assert told == [(LEVEL, f"check: {line}") for line in ("checking 1", "half a line", "another")]
+    assert stream.getvalue() == ""
+
+
+def test_a_line_without_an_end_ends_with_its_call(stream: PrintedLines, told: list[tuple[str, str]]) -> None:
+    def fails() -> None:
+        with PrintedLines.of("check"):
+            stream.write("open")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+    with PrintedLines.of("bill"):
+        stream.write("of another\n")
+    assert told == [(LEVEL, "check: open"), (LEVEL, "bill: of another")]
+
+
+def test_a_line_without_an_end_is_told_in_pieces(stream: PrintedLines, told: list[tuple[str, str]]) -> None:
+    with PrintedLines.of("check"):
+        stream.write("x" * (2 * LONGEST + 1))
+        assert [len(text) for _, text in told] == [LONGEST + len("check: ")] * 2
 
 
 def test_what_is_printed_between_calls_is_of_no_actor(stream: PrintedLines, told: list[tuple[str, str]]) -> None:
-    PrintedLines.actor = ""
     stream.write("imported\n")
     assert (told, stream.getvalue()) == ([], "imported\n")
 
 
-def test_a_process_that_a_handler_forks_tells_nothing(stream: PrintedLines) -> None:
+def test_a_process_that_a_handler_forks_tells_nothing() -> None:
     reading, writing = os.pipe()
     telling = PrintedLines(io.StringIO(), lambda _level, text: os.write(writing, text.encode()) and None)
-    child = os.fork()
-    if child == 0:
-        telling.write("from the child\n")
-        os._exit(0)
-    os.waitpid(child, 0)
-    telling.write("from the parent\n")
+    with PrintedLines.of("check"):
+        child = os.fork()
+        if child == 0:
+            telling.write("from the child\n")
+            os._exit(0 if telling.getvalue() == "from the child\n" else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        telling.write("from the parent\n")
     os.close(writing)
     with os.fdopen(reading) as pipe:
         assert pipe.read() == "check: from the parent"

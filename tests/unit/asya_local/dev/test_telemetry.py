@@ -19,3 +19,10 @@ def test_entries_name_their_fields_and_their_exception() -> None:
     assert entries[1] == ("warning", "check: late\nValueError: no")
     assert entries[2][1].startswith("check: it failed\nTraceback")
     assert entries[2][1].endswith("KeyError: 'total'")
+
+
+def test_texts_of_strangers_make_no_line() -> None:
+    entries: list[str] = []
+    telemetry = DevTelemetry("check", lambda _, text: entries.append(text))
+    telemetry.log.warning("order\n7 is\rlate", envelope_id="e\n10:20:01 e failed at check")
+    assert entries == [r"check: order\n7 is\x0dlate (envelope_id=e\n10:20:01 e failed at check)"]
