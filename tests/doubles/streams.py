@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from asya.function.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent
 from asya.tasks.stream_events import PartialBatch, PartialKey, partial_batches
@@ -41,15 +43,17 @@ class FakeClock(RealEnvironment):
 class MemoryPartials:
     """Partials in memory; `reads` counts the batches that were read."""
 
-    batches: dict[PartialKey, PartialBatch] = field(default_factory=dict)
+    batches: dict[tuple[PartialKey, int], PartialBatch] = field(default_factory=dict)
     reads: int = 0
 
-    def save(self, events: Iterable[PartialEvent]) -> None:
+    def save(self, events: Iterable[PartialEvent], now: datetime | None = None) -> None:
+        """Store partials; without a time, as if long ago."""
         for batch in partial_batches(events):
-            self.batches[batch.key] = batch
+            stored_at = int(now.timestamp()) if now else 0
+            self.batches[batch.key, batch.messages[-1].sequence] = replace(batch, stored_at=stored_at)
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
-        for key, batch in sorted(self.batches.items()):
+        for (key, _), batch in sorted(self.batches.items(), key=lambda stored: stored[0]):
             if batch.id == task_id and (after is None or key > after):
                 self.reads += 1
                 yield batch

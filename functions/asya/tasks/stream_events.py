@@ -1,6 +1,7 @@
 """The events of a task's stream, and partials in batches for storage (`protocol §7`, FLY; `§13`, stream).
 
-A batch holds consecutive partials of one run of a hop, because the table charges for each write.
+A batch holds consecutive partials of one run of a hop, because the table charges for each write. Batches may overlap:
+reports that come again may come together with others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from asya.protocol.envelope import Route
 from asya.protocol.events import PartialEvent
@@ -44,6 +45,7 @@ class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         receive: separates the runs of one attempt, because a redelivered hop publishes its partials again.
+        stored_at: when the table got the batch, in seconds since 1970; 0 before.
     """
 
     id: str
@@ -53,6 +55,7 @@ class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
     receive: int
     actor: str
     messages: tuple[Partial, ...]
+    stored_at: int = 0
 
     @property
     def key(self) -> PartialKey:
@@ -65,7 +68,7 @@ def partial_batches(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
     for run, run_events in groupby(sorted(events, key=_sort_key), key=_run):
         by_sequence = {event.sequence: event for event in run_events}
         task_id, generation, position, attempt, receive = run
-        for batch in _size_limited(by_sequence.values()):
+        for batch in _consecutive(by_sequence.values()):
             yield PartialBatch(
                 id=task_id,
                 generation=generation,
@@ -77,12 +80,12 @@ def partial_batches(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
             )
 
 
-def _size_limited(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
+def _consecutive(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
     batch: list[PartialEvent] = []
     size = 0
     for event in events:
         length = len(bytes(event.data)) + 128
-        if batch and size + length > BATCH_SIZE_LIMIT:
+        if batch and (size + length > BATCH_SIZE_LIMIT or event.sequence != batch[-1].sequence + 1):
             yield batch
             batch, size = [], 0
         batch.append(event)
@@ -139,6 +142,7 @@ class StreamPartial(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         receive: separates the runs of one attempt, because a redelivered hop publishes its partials again.
         sequence: the number of the partial within its run, from 0.
+        missed: the number of partials right before it that the stream passes over, because they came too late or never.
     """
 
     id: str
@@ -150,3 +154,4 @@ class StreamPartial(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int
     at: str
     data: Raw
+    missed: int | UnsetType = UNSET

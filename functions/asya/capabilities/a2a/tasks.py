@@ -112,7 +112,7 @@ def partial_update(partial: StreamPartial, task: TaskView) -> StatusUpdate:
         task_id=task.id,
         context_id=context_of(task),
         status=A2AStatus(state=STATES[states.RUNNING], timestamp=partial.at, message=message),
-        metadata={"actor": partial.actor},
+        metadata={"actor": partial.actor} | ({} if partial.missed is UNSET else {"missed": partial.missed}),
     )
 
 

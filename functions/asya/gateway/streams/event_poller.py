@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from asya.function.lambdas.environment import Environment
-from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
+from asya.gateway.streams.new_events import StreamEvent, has_state, has_unfinished_hops, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
 from asya.protocol.times import parse_time
@@ -25,6 +25,9 @@ _RECENT = timedelta(minutes=1)
 _LONG_HISTORY = 100
 """Hop records above which a poll does not read the whole history every time."""
 _POLLS_PER_FULL_READ = 5
+
+_RECENT_RUNS = 4
+"""Runs of hops whose partials most polls read; a full read finds late ones of earlier runs."""
 
 
 class PartialReader(Protocol):
@@ -75,9 +78,11 @@ class EventPoller:
                 history = self._history(task_id, moment)
             if history is None:
                 return ()
-            after = None if is_full_read else _first_mark(cursor)
+            # An end or a pause is shown behind all partials.
+            is_whole = is_full_read or not with_partials or _has_stopped_unseen(history.task, cursor)
+            after = None if is_whole else _first_mark(cursor)
             batches = self.partials.read(task_id, moment, after) if with_partials else ()
-            events = new_events(cursor, history.task, history.hops, batches)
+            events = new_events(cursor, history.task, history.hops, batches, now=moment, is_whole=after is None)
             remaining = seconds - elapsed
             if events and events[-1].type == "final" and _awaits_hops(history, moment):
                 final_seen = elapsed if final_seen is None else final_seen
@@ -94,10 +99,14 @@ class EventPoller:
 
 
 def _first_mark(cursor: StreamCursor | None) -> PartialKey | None:
-    """Return the partial after which nearly all new ones are; a full read finds late ones of earlier hops."""
+    """Return the partial after which nearly all new ones are."""
     if cursor is None or not cursor.partials:
         return None
-    return PartialKey(cursor.generation, *cursor.partials[0])
+    return PartialKey(cursor.generation, *cursor.partials[-_RECENT_RUNS:][0])
+
+
+def _has_stopped_unseen(task: TaskView, cursor: StreamCursor | None) -> bool:
+    return task.is_at_rest and (cursor is None or not has_state(cursor, task))
 
 
 def _awaits_hops(history: _History, now: datetime) -> bool:

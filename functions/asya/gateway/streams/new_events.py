@@ -4,10 +4,14 @@ A stream shows each step of each hop once, and so each change of the task's stat
 reported late is shown late. Steps of a hop come in order, with its partials between start and end. Progress never
 decreases. `final` comes last, and holds the whole task. It comes a second time if another
 end replaces a provisional one or a cancellation.
+
+Partials are stored in any order. A gap in the sequence of a run holds back the partials behind it, and the end or the
+pause of the task. The hold counts from when they were stored, so it outlasts connections.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial as bind
 from itertools import groupby, islice
 
@@ -116,7 +120,10 @@ MAX_EVENTS = 500
 """Events of one call; the next call returns the rest."""
 
 MAX_PARTIAL_BYTES = 1024 * 1024
-"""Bytes of partials in one call; the last partial may exceed it."""
+"""Bytes of partials in one call, and behind a gap; the last partial may exceed it."""
+
+GAP_HOLD = timedelta(seconds=4)
+"""How long a gap holds back a stored partial; 2 s pass at most until a poll reads all partials (`protocol §13.stream.gap`)."""
 
 _PARTIALS, _COMPLETED = 2, 3
 """Sort keys within an attempt, after those of `received` (0) and `processing` (1)."""
@@ -160,6 +167,9 @@ def new_events(
     hops: Iterable[HopRecord],
     batches: Iterable[PartialBatch] = (),
     limit: int = MAX_EVENTS,
+    *,
+    now: datetime,
+    is_whole: bool = True,
 ) -> tuple[StreamEvent, ...]:
     """Return the events that follow a cursor.
 
@@ -168,38 +178,50 @@ def new_events(
         hops: The hop records of the task, in any order.
         batches: Stored partials in order, which may include shown ones. Only as many are read as are returned.
         limit: The maximum number of events.
+        is_whole: Whether `batches` holds all stored partials; else no gap is passed, and no end or pause is shown.
     """
     attempts = list(group_attempts(task.generation, hops))
     partials = _partials(task.generation, batches)
     start = _start_cursor(cursor, task, attempts)
+    hold = _GapHold(start or StreamCursor(), task, now, is_whole=is_whole)
+    unseen = hold.passed(partials)
     if start is None:
-        return (_snapshot(task, attempts, partials),)
+        return (_snapshot(task, attempts, unseen),)
     if has_final(start, task):
         return ()
     events = _EventList(task, start)
     events.add_resumption()
-    unseen = (each for each in partials if not start.has_partial(each.mark))
     batch = list(_bounded(unseen, limit))
     for add in _in_order(events, attempts, batch):
         add()
         if len(events.items) >= limit:
             return tuple(events.items)
-    if next(unseen, None) is None:
+    if next(unseen, None) is None and not (hold.holds and task.is_at_rest):
         events.add_task_status()
     return tuple(events.items[:limit])
 
 
 def has_final(cursor: StreamCursor, task: TaskView) -> bool:
     """Return whether the stream has shown the end of the task, as it is now."""
-    return cursor.generation == task.generation and cursor.state == _state(task) and cursor.state in _ENDS
+    return has_state(cursor, task) and cursor.state in _ENDS
+
+
+def has_state(cursor: StreamCursor, task: TaskView) -> bool:
+    """Return whether the stream has shown the state of the task, as it is now."""
+    return cursor.generation == task.generation and cursor.state == _state(task)
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredPartial:
-    """A partial and the batch that holds it."""
+    """A partial and the batch that holds it.
+
+    Attributes:
+        missed: The number of partials before it that the stream passes over.
+    """
 
     batch: PartialBatch
     partial: Partial
+    missed: int = 0
 
     @property
     def mark(self) -> PartialMark:
@@ -210,6 +232,50 @@ def _partials(generation: int, batches: Iterable[PartialBatch]) -> Iterator[_Sto
     for batch in batches:
         if batch.generation == generation:
             yield from (_StoredPartial(batch, partial) for partial in batch.messages)
+
+
+class _GapHold:
+    """Holds back the partials behind a gap in the sequence of their run.
+
+    Attributes:
+        holds: Whether partials are held back; known after all were read.
+    """
+
+    def __init__(self, cursor: StreamCursor, task: TaskView, now: datetime, *, is_whole: bool) -> None:
+        self._cursor = cursor
+        self._is_whole = is_whole
+        self._since = (now - GAP_HOLD).timestamp()
+        # Partials that come after the end do not put it off for longer.
+        self._is_over = task.is_at_rest and parse_time(task.updated_at).timestamp() <= self._since
+        self.holds = not is_whole
+
+    def passed(self, partials: Iterable[_StoredPartial]) -> Iterator[_StoredPartial]:
+        """Yield the partials to show: those that were not shown, up to the first gap of their run that holds."""
+        for run, of_run in groupby(partials, key=lambda each: each.mark.run):
+            expected = self._cursor.next_sequence(run)
+            if expected is not None:
+                yield from self._passed_of_run(expected, of_run)
+
+    def _passed_of_run(self, expected: int, partials: Iterable[_StoredPartial]) -> Iterator[_StoredPartial]:
+        held: list[_StoredPartial] = []
+        size = 0
+        for each in partials:
+            # Batches may overlap, if reports came twice.
+            if each.mark.sequence <= (held[-1].mark.sequence if held else expected - 1):
+                continue
+            if each.mark.sequence > expected and not self._is_whole:
+                return
+            held.append(each)
+            size += len(bytes(each.partial.data))
+            if each.mark.sequence == expected or self._goes_on(each.batch) or size > MAX_PARTIAL_BYTES:
+                for one in held:
+                    yield replace(one, missed=one.mark.sequence - expected)
+                    expected = one.mark.sequence + 1
+                held, size = [], 0
+        self.holds = self.holds or bool(held)
+
+    def _goes_on(self, batch: PartialBatch) -> bool:
+        return self._is_over or batch.stored_at <= self._since
 
 
 def _bounded(partials: Iterator[_StoredPartial], limit: int) -> Iterator[_StoredPartial]:
@@ -295,7 +361,7 @@ class _EventList:
         self._add(StreamEvent("status", cursor, data, self._task_at(data)))
 
     def add_partial(self, stored: _StoredPartial) -> None:
-        """Add a partial, unless it or a later one of its hop was shown."""
+        """Add a partial, unless it or a later one of its run was shown."""
         if self.cursor.has_partial(stored.mark):
             return
         batch, partial = stored.batch, stored.partial
@@ -309,6 +375,7 @@ class _EventList:
             sequence=partial.sequence,
             at=partial.at,
             data=partial.data,
+            missed=stored.missed or UNSET,
         )
         self._add(StreamEvent("partial", self.cursor.with_partial(stored.mark), data))
 

@@ -23,7 +23,7 @@ StepCounts = Mapping[AttemptKey, int]
 MAX_CURSOR_BYTES = 1400
 _MAX_STEPS_LENGTH = 1000
 _MAX_ATTEMPTS = 20_000
-_MAX_PARTIAL_MARKS = 4
+_MAX_PARTIAL_MARKS = 10
 
 _VERSION = "1"
 _FORM = re.compile(
@@ -37,13 +37,22 @@ _MARK = re.compile(r"(\d{1,7})-(\d{1,7})-(\d{1,7})-(\d{1,7})", re.ASCII)
 EMPTY, PENDING, RUNNING, PROVISIONAL, CANCELED, FINAL = "", "p", "r", "v", "c", "f"
 
 
+HopRun = tuple[int, int, int]
+"""Position, attempt and receive: one run of a hop, whose partials are counted from 0."""
+
+
 class PartialMark(NamedTuple):
-    """The last partial of a hop that was shown."""
+    """The last partial of a run of a hop that was shown."""
 
     position: int
     attempt: int
     receive: int
     sequence: int
+
+    @property
+    def run(self) -> HopRun:
+        """The run of the hop."""
+        return (self.position, self.attempt, self.receive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class StreamCursor:
         percent: The furthest progress.
         run_at: The time of the latest note on a job run or a retry, in milliseconds since 1970; 0 without one.
         steps: The steps of all hops that are not settled.
-        partials: The last shown partial of up to four hops, in order.
+        partials: The last shown partial of up to ten runs of hops, in order.
     """
 
     generation: int = 0
@@ -83,19 +92,25 @@ class StreamCursor:
         """Return a cursor that includes `count` steps of an attempt."""
         return replace(self, steps={**self.steps, key: count})
 
-    def has_partial(self, mark: PartialMark) -> bool:
-        """Return whether a partial, or a later one of its hop, was shown.
+    def next_sequence(self, run: HopRun) -> int | None:
+        """Return the sequence after the last shown partial of a run; None if the run is before the remembered ones.
 
-        Partials of hops before the remembered ones count as shown.
+        All partials of such a run count as shown.
         """
-        last = next((each for each in self.partials if each.position == mark.position), None)
+        last = next((each.sequence for each in self.partials if each.run == run), None)
         if last is not None:
-            return mark <= last
-        return len(self.partials) == _MAX_PARTIAL_MARKS and mark.position < self.partials[0].position
+            return last + 1
+        is_earlier = len(self.partials) == _MAX_PARTIAL_MARKS and run < self.partials[0].run
+        return None if is_earlier else 0
+
+    def has_partial(self, mark: PartialMark) -> bool:
+        """Return whether a partial, or a later one of its run, was shown."""
+        following = self.next_sequence(mark.run)
+        return following is None or mark.sequence < following
 
     def with_partial(self, mark: PartialMark) -> "StreamCursor":
         """Return a cursor that includes one more partial."""
-        others = [each for each in self.partials if each.position != mark.position]
+        others = [each for each in self.partials if each.run != mark.run]
         return replace(self, partials=tuple(sorted([*others, mark])[-_MAX_PARTIAL_MARKS:]))
 
     def expand(self, current: StepCounts) -> "StreamCursor | None":

@@ -1,8 +1,9 @@
 """Stores partials in the tasks table for an hour (`protocol §7`, FLY).
 
-Items: `pk` = task id, `sk` = `fly#{generation:04d}#{position:06d}#{attempt:06d}#{receive:04d}#{sequence:06d}` with the
-sequence of the first partial in the batch; `actor`; `messages` = JSON text `[{sequence, at, data}, …]`. The items sort by hop,
-then by publication. They sort before the hops of a task (`hop#…`), so reads of the task do not include them.
+Items: `pk` = task id, `sk` = `fly#{generation:04d}#{position:06d}#{attempt:06d}#{receive:04d}#{first:06d}-{last:06d}` with the
+sequences of the first and the last partial in the batch, so the same key means the same partials; `actor`;
+`messages` = JSON text `[{sequence, at, data}, …]`. The items sort by hop, then by publication. They sort before the hops of a
+task (`hop#…`), so reads of the task do not include them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -71,7 +72,7 @@ def _sort_key(key: PartialKey) -> str:
 
 def _put(batch: PartialBatch, expires_at: int) -> Change:
     messages = msgspec.json.encode(batch.messages).decode()
-    key = Key(batch.id, _sort_key(batch.key))
+    key = Key(batch.id, f"{_sort_key(batch.key)}-{batch.messages[-1].sequence:06d}")
     return put(key, {"actor": batch.actor, "messages": messages, "expires_at": expires_at})
 
 
@@ -85,4 +86,5 @@ def _batch(item: Item) -> PartialBatch:
         receive=int(receive),
         actor=item.text("actor"),
         messages=_messages_decoder.decode(item.text("messages")),
+        stored_at=item.integer("expires_at") - RETENTION,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from msgspec import Raw
@@ -13,8 +14,9 @@ from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
-from asya.tasks.stream_events import PartialBatch, StreamPartial, StreamStatus, partial_batches
+from asya.tasks.stream_events import StreamPartial, StreamStatus
 from asya.tasks.view import TaskView, task_view
+from tests.doubles.streams import MemoryPartials
 from tests.doubles.tasks import at
 
 NOW = at(1000)
@@ -34,7 +36,7 @@ class World:
 
     record: TaskRecord = CREATED
     hops: dict[Any, HopRecord] = field(default_factory=dict)
-    batches: dict[Any, PartialBatch] = field(default_factory=dict)
+    partials: MemoryPartials = field(default_factory=MemoryPartials)
 
     def report(self, *events: TaskEvent) -> None:
         for each in events:
@@ -42,17 +44,19 @@ class World:
         for part in hop_records(events):
             self.hops[part.key, part.stage] = part
 
-    def publish(self, *events: PartialEvent) -> None:
-        for batch in partial_batches(events):
-            self.batches[batch.key] = batch
+    def publish(self, *events: PartialEvent, now: datetime | None = None) -> None:
+        """Stores partials; without a time, as if long ago."""
+        self.partials.save(events, now)
 
     @property
     def task(self) -> TaskView:
         return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def new_events(self, cursor: StreamCursor | None, limit: int = 500) -> tuple[StreamEvent, ...]:
-        partials = [self.batches[key] for key in sorted(self.batches)]
-        return new_events(cursor, self.task, list(self.hops.values()), partials, limit)
+    def new_events(
+        self, cursor: StreamCursor | None, limit: int = 500, now: datetime = NOW
+    ) -> tuple[StreamEvent, ...]:
+        partials = self.partials.read("t", now)
+        return new_events(cursor, self.task, list(self.hops.values()), partials, limit, now=now)
 
 
 def labels(items: Sequence[StreamEvent]) -> list[str]:
