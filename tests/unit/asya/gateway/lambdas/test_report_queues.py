@@ -138,7 +138,7 @@ def test_it_sends_nothing(world: MeshWorld, queues: ReportQueues) -> None:
 def test_partials_are_stored(world: MeshWorld, queues: ReportQueues) -> None:
     partial = PartialEvent(id="t", at="2026-11-20T09:00:00Z", data=msgspec.Raw(b'{"n":1}'), actor=ACTORS[0])
     assert batch_failures(queues.process(batch("x-reports", body(partial)))) == []
-    assert ("t", "fly#0000#000000#000001#0001#000000") in items(world)
+    assert ("t", "fly#0000#000000#000001#0001#000000-000000") in items(world)
 
 
 def test_the_messages_of_another_queue_are_an_error(queues: ReportQueues) -> None:

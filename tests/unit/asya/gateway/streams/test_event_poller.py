@@ -43,7 +43,7 @@ class PolledTask:
         self.clock.scheduled.append((seconds, lambda: self.report(*events)))
 
     def publish_later(self, seconds: float, *messages: PartialEvent) -> None:
-        self.clock.scheduled.append((seconds, lambda: self.partials.save(messages)))
+        self.clock.scheduled.append((seconds, lambda: self.partials.save(messages, self.clock.now())))
 
     def poll(
         self, cursor: StreamCursor | None, seconds: float = 25.0, *, with_partials: bool = True
@@ -53,8 +53,10 @@ class PolledTask:
         )
 
 
-def partial(sequence: int, position: int = 0) -> PartialEvent:
-    return PartialEvent(id="t", at=format_time(at(0)), data=Raw(b"{}"), actor="a", position=position, sequence=sequence)
+def partial(sequence: int, position: int = 0, attempt: int = 1) -> PartialEvent:
+    return PartialEvent(
+        id="t", at=format_time(at(0)), data=Raw(b"{}"), actor="a", position=position, attempt=attempt, sequence=sequence
+    )
 
 
 def steps(items: Iterable[StreamEvent]) -> list[str]:
@@ -97,8 +99,8 @@ def test_a_partial_is_returned_within_half_a_second() -> None:
     polled = PolledTask()
     polled.report(*hop("t", 0)[:2])
     cursor = polled.poll(StreamCursor())[-1].cursor
-    for number in range(1, 9):
-        when = number * 1.3
+    for number in range(8):
+        when = 1.3 + number * 1.3
         polled.publish_later(when, partial(number))
         items = polled.poll(cursor)
         assert [item.data.sequence for item in items if isinstance(item.data, StreamPartial)] == [number]

@@ -24,11 +24,13 @@ def test_partials_come_in_order_between_the_start_and_the_end_of_their_hop() -> 
     assert labels(world.new_events(resume(items))) == ["partial 0.2", "completed 0", "received 1"]
 
 
-def test_a_late_partial_is_not_shown_after_a_later_one_of_its_hop() -> None:
+def test_a_late_partial_is_not_shown_after_a_later_one_of_its_run() -> None:
     world = World()
     world.publish(partial(1, 5))
     items = world.new_events(StreamCursor())
     assert labels(items) == ["partial 1.5", "pending"]
+    assert isinstance(items[0].data, StreamPartial)
+    assert items[0].data.missed == 5
     world.publish(partial(1, 4), partial(0, 0))
     assert labels(world.new_events(resume(items))) == ["partial 0.0"]
 

@@ -104,14 +104,15 @@ def test_no_text_crashes_the_decoder(text: str) -> None:
         assert decoded is None or decode(decoded.encode()) == decoded
 
 
-def test_earlier_partials_of_a_hop_count_as_shown() -> None:
+def test_earlier_partials_of_a_run_count_as_shown() -> None:
     cursor = StreamCursor().with_partial(PartialMark(0, 1, 1, 4)).with_partial(PartialMark(2, 1, 1, 0))
     assert cursor.has_partial(PartialMark(0, 1, 1, 4))
     assert cursor.has_partial(PartialMark(0, 1, 1, 3))
     assert not cursor.has_partial(PartialMark(0, 1, 2, 0))
     assert not cursor.has_partial(PartialMark(1, 1, 1, 0))
     assert not cursor.has_partial(PartialMark(2, 1, 1, 1))
-    for position in (3, 4, 5):
+    assert not cursor.with_partial(PartialMark(0, 1, 2, 0)).has_partial(PartialMark(0, 1, 1, 5))
+    for position in range(3, 12):
         cursor = cursor.with_partial(PartialMark(position, 1, 1, 0))
-    assert [mark.position for mark in cursor.partials] == [2, 3, 4, 5]
+    assert [mark.position for mark in cursor.partials] == [*range(2, 12)]
     assert cursor.has_partial(PartialMark(0, 9, 9, 9))
