@@ -32,7 +32,7 @@ class FakeClock(RealEnvironment):
 
     def sleep(self, seconds: float) -> None:
         self.sleeps += 1
-        self.seconds += seconds
+        self.seconds += max(seconds, 1e-6)  # a remainder below the precision of a float would never pass
         due = [call for time, call in self.scheduled if time <= self.seconds]
         self.scheduled = [each for each in self.scheduled if each[0] > self.seconds]
         for call in due:

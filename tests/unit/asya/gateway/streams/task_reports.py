@@ -52,9 +52,7 @@ class World:
     def task(self) -> TaskView:
         return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def new_events(
-        self, cursor: StreamCursor | None, limit: int = 500, now: datetime = NOW
-    ) -> tuple[StreamEvent, ...]:
+    def new_events(self, cursor: StreamCursor | None, limit: int = 500, now: datetime = NOW) -> tuple[StreamEvent, ...]:
         partials = self.partials.read("t", now)
         return new_events(cursor, self.task, list(self.hops.values()), partials, limit, now=now)
 

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -135,7 +136,7 @@ def batches_of(chance: random.Random) -> list[list[PartialEvent]]:
                 cuts = sorted({0, count, *(chance.randint(0, count) for _ in range(3))})
                 parts = [
                     [partial(position, number, attempt=attempt, receive=receive) for number in range(first, end)]
-                    for first, end in zip(cuts, cuts[1:], strict=False)
+                    for first, end in pairwise(cuts)
                 ]
                 together = [each for part in chance.sample(parts, chance.randint(0, len(parts))) for each in part]
                 batches += [*parts, *([together] if together else [])]
@@ -244,7 +245,8 @@ def test_a_poller_holds_no_partial_and_no_end_for_longer(chance: random.Random) 
         shown += events
         cursor = decode(events[-1].id) if events else cursor
         polled.clock.sleep(0.3)
-    assert all(seen[number] - stored_at[number] < BOUND for number in seen)
+    # A partial is stored at the next tick of the clock, and a client is away for 0.3 s.
+    assert all(seen[number] - stored_at[number] < BOUND + 0.7 for number in seen)
     last = [max((each % 6 for each in seen if each // 6 == position), default=-1) for position in (0, 1)]
     assert missed == sum(each + 1 for each in last) - len(seen)
     assert {number for number in stored_at if number % 6 > last[number // 6]} == set()
