@@ -16,7 +16,7 @@ from asya.function.nack import ServiceError
 from asya.protocol import ids, names
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
-from asya.protocol.headers import KEY
+from asya.protocol.headers import KEY, WAIT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import decode_message
 from asya.protocol.task_key import WrongKeyError, without_key
@@ -174,6 +174,10 @@ class Admission(msgspec.Struct, frozen=True):
             keys.check(envelope)
         except WrongKeyError as error:
             return entry.refuse(plain, f"{function} may not speak for the task {envelope.id!r}: {error}")
+        if WAIT in envelope.headers:
+            # That a wait is over says the sweep alone.
+            envelope = without_key(envelope).with_headers({WAIT: None})
+            plain = structs.replace(plain, body=encode(envelope))
         status, spec = envelope.status, self.mesh.actors.get(function or "")
         is_end = actor in names.END_ACTORS and status is not None and status.actor not in (function, names.SUMP)
         # An end actor passes on the ends of others.

@@ -7,7 +7,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +22,10 @@ from asya.protocol.names import dlq_name, queue_name, table_name
 from asya.protocol.pause import TaskPause
 from asya.protocol.table_keys import TOKENS_KEY
 from asya.protocol.task_key import Step
+from asya.protocol.times import format_time
 from asya.tasks.view import TaskView
 from asya.testing import Mesh
+from asya.testing.deployment import TEST_USER
 from asya.testing.errors import RefusedError
 from asya.testing.permissions import of_items, of_objects, of_queues
 from asya.testing.run import Run
@@ -40,9 +44,10 @@ actors:
     can_send_to: []
     keep_input: true
     resiliency: {policies: {default: {max_attempts: 2, initial_delay: 2d}}}
-  helper: {handler: bank.work, can_send_to: [nap, split, work]}
+  helper: {handler: bank.work, can_send_to: [nap, stand, split, work]}
   approve: {kind: pause, pause: {prompt: "Pay it?", fields: [{name: approved, type: boolean}]}}
   nap: {kind: wait, wait: {for: 5d}}
+  stand: {kind: wait, wait: {for: 5d, deadline: stands}}
   gather: {kind: fan_in, fan_in: {timeout: 1h, on_failure: partial}}
   crunch: {spark: {job: bank.crunch}}
 tools:
@@ -65,7 +70,10 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
-    path = tmp_path_factory.mktemp("bank")
+    return new_bank(tmp_path_factory.mktemp("bank"))
+
+
+def new_bank(path: Path) -> Mesh:
     (path / "handlers").mkdir()
     (path / "spark_jobs").mkdir()
     (path / "handlers" / "bank.py").write_text(HANDLERS)
@@ -626,3 +634,20 @@ def test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one(
     answer(pause().since)
     bank.cloud.run_until_idle()
     assert run.result == {"amount": 999, "approved": True}
+
+
+@pytest.mark.rule("3.wait", "11.wait.stands")
+@pytest.mark.parametrize("actor", ["nap", "stand"])
+@pytest.mark.parametrize("days", [-400, -1, 0, 1, 400])
+def test_an_actor_skips_no_wait_behind_it(tmp_path: Path, actor: str, days: int) -> None:
+    """Only the sweep says that a wait is over, whatever times a header names."""
+    bank = new_bank(tmp_path)
+    bank.fail("eve", ConnectionError("again"))
+    given = json.dumps({"payload": {"amount": 2}}).encode()
+    answer = bank.cloud.request("POST", "/api/v1/mesh?actor=eve", given, {}, user_arn=TEST_USER, user_id="AIDATEST")
+    bank.cloud.finish()
+    mine = bank.sent(json.loads(answer["body"])["id"])[0]
+    moment = format_time(bank.now + timedelta(days=days))
+    put(bank, actor, body_of(mine, actor, **{"x-asya-wait": {"since": moment, "until": moment}}), by="helper")
+    bank.travel(minutes=2)
+    assert b"forged" not in bank.objects.get(f"results/succeeded/{mine.id}.json", b"")
