@@ -358,7 +358,10 @@ def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, eve
     output = services.results.find(record.folder, len(manifest.members))
     failed_origin = None
     if output.source == "commit":
-        decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
+        # The first member of a run gets its full timeout. Without any result no driver has run out of time: its job wrote that.
+        count = len(manifest.members)
+        ran_out = output.unreached is not None and output.error is None and len(output.missing(count)) < count
+        decision = FailureDecision("again") if ran_out else CHARGED
     elif not event.job_run_id:
         decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
     elif record.place is not None and output.stage == "absent":

@@ -201,6 +201,23 @@ def test_10_members_without_time_run_again_uncharged(make: Callable[..., HeavyWo
     assert world.bodies("x-sink") == []
 
 
+@pytest.mark.rule("10.timeout.rest")
+@pytest.mark.parametrize("unreached", [0, 1, 2, 99])
+def test_10_a_run_without_any_result_had_time_for_its_first_member(
+    make: Callable[..., HeavyWorld], unreached: int
+) -> None:
+    """Code of the job may write the commit; uncharged it would start runs for ever."""
+    world = make(10)
+    send(world, "clean", 2)
+    world.dispatch()
+    world.write_results(1, [], unreached=unreached)
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+    continued, failed = ends(world)
+    assert continued == []
+    assert [body["status"]["error"]["type"] for body in failed] == ["SparkJobFailed"] * 2
+
+
 @pytest.mark.rule("10.death.success")
 def test_10_a_success_without_a_commit_is_a_failure(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
