@@ -38,8 +38,8 @@ from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.job_runs import MANIFEST
 from tests.doubles.log_lines import FakeLogs
 
-START = int(datetime.now(UTC).timestamp()) - 600
-NOW = datetime.now(UTC)
+NOW = datetime(2031, 3, 1, 12, tzinfo=UTC)
+START = int(NOW.timestamp()) - 600
 RUN = "asya.shop.bill.0000000001"
 SINCE = format_time(datetime.fromtimestamp(START, UTC))
 
@@ -86,7 +86,8 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMesh]:
     with mock_aws():
         fake = FakeMesh()
         monkeypatch.setattr(MeshOptions, "client", lambda _: fake)
-        yield fake
+        with using(SetClock(lambda: NOW)):
+            yield fake
 
 
 def lines(*arguments: str) -> list[str]:

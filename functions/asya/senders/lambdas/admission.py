@@ -174,8 +174,8 @@ class Admission(msgspec.Struct, frozen=True):
             keys.check(envelope)
         except WrongKeyError as error:
             return entry.refuse(plain, f"{function} may not speak for the task {envelope.id!r}: {error}")
-        if WAIT in envelope.headers:
-            # That a wait is over says the sweep alone.
+        if WAIT in envelope.headers and actor != names.WAIT:
+            # Only the sweep says that a wait is over. To x-wait, an actor says when its own retry is due.
             envelope = without_key(envelope).with_headers({WAIT: None})
             plain = structs.replace(plain, body=encode(envelope))
         status, spec = envelope.status, self.mesh.actors.get(function or "")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.protocol import ids, task_key
+from asya.protocol import ids, names, task_key
 from asya.protocol.envelope import NULL, Envelope, Route
 from asya.protocol.headers import KEY
 from asya.protocol.names import dlq_name, queue_name, table_name
@@ -638,8 +638,10 @@ def test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one(
 
 @pytest.mark.rule("3.wait", "11.wait.stands")
 @pytest.mark.parametrize("actor", ["nap", "stand"])
-@pytest.mark.parametrize("days", [-400, -1, 0, 1, 400])
-def test_an_actor_skips_no_wait_behind_it(tmp_path: Path, actor: str, days: int) -> None:
+@pytest.mark.parametrize(
+    ("to_x_wait", "days"), [(False, -400), (False, -1), (False, 0), (False, 1), (False, 400), (True, -1), (True, 1)]
+)
+def test_an_actor_skips_no_wait_behind_it(tmp_path: Path, actor: str, to_x_wait: bool, days: int) -> None:
     """Only the sweep says that a wait is over, whatever times a header names."""
     bank = new_bank(tmp_path)
     bank.fail("eve", ConnectionError("again"))
@@ -648,6 +650,7 @@ def test_an_actor_skips_no_wait_behind_it(tmp_path: Path, actor: str, days: int)
     bank.cloud.finish()
     mine = bank.sent(json.loads(answer["body"])["id"])[0]
     moment = format_time(bank.now + timedelta(days=days))
-    put(bank, actor, body_of(mine, actor, **{"x-asya-wait": {"since": moment, "until": moment}}), by="helper")
-    bank.travel(minutes=2)
+    wait = {"since": moment, "until": moment}
+    put(bank, names.WAIT if to_x_wait else actor, body_of(mine, actor, **{"x-asya-wait": wait}), by="helper")
+    bank.travel(days=min(max(0, days), 2), minutes=2)
     assert b"forged" not in bank.objects.get(f"results/succeeded/{mine.id}.json", b"")
