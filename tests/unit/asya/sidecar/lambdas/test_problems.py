@@ -40,7 +40,7 @@ def test_the_refusal_of_a_single_entry_is_a_problem_too(world: MeshWorld, is_fau
     assert problems(world) == [("completed", TaskProblem("AccessDenied", words))]
 
 
-LATER = format_time(datetime.now(UTC) + timedelta(hours=1))
+LATER = format_time(datetime.now(UTC) + timedelta(hours=20))
 
 
 @pytest.mark.rule("13.problem.before-the-hop")

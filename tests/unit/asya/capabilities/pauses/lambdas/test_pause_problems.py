@@ -19,7 +19,7 @@ ROUTE = {"prev": ["prep"], "curr": "x-pause", "next": ["post"]}
 SLICE = {"actor": "x-fan-in", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2} | {
     "aggregation_key": "/all"
 }
-LATER = format_time(datetime.now(UTC) + timedelta(hours=1))
+LATER = format_time(datetime.now(UTC) + timedelta(hours=20))
 
 
 class Bus:
