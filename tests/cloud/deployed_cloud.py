@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
 
 T = TypeVar("T")
-TIMEOUT_SECONDS = 300.0
+TIMEOUT_SECONDS = 900.0
 """How long a test waits for a condition; enough for a slow machine."""
 
 

@@ -4,6 +4,7 @@ It raises nothing and acknowledges the message. What is not an envelope goes to 
 """
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,13 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def is_id(value: Any) -> bool:
+    if not isinstance(value, str) or not 1 <= len(value.encode("utf-8", "surrogatepass")) <= 256:
+        return False
+    marks = any(each in r"/\?#%" or unicodedata.category(each) in ("Cc", "Zl", "Zp", "Cs") for each in value)
+    return not marks and not value.startswith("-") and value not in (".", "..", "OUTAGE")
+
+
 def is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
@@ -57,7 +65,7 @@ def or_none(check: Any) -> Any:
 
 # What each field may hold, in other words than the code's.
 FIELDS: dict[tuple[str, ...], Any] = {
-    ("id",): lambda value: is_text(value) and 1 <= len(value.encode()) <= 256,
+    ("id",): is_id,
     ("parent_id",): or_none(is_text),
     ("route",): lambda _: False,  # no value of ours is one by chance: an object without its three keys is none
     ("route", "prev"): is_names,
@@ -72,7 +80,29 @@ FIELDS: dict[tuple[str, ...], Any] = {
     ("payload",): lambda value: value is not ABSENT,
 }
 LIKELY = st.sampled_from(
-    [None, ABSENT, "", "infer", "post", "x" * 257, 0, 1, -1, 1.5, True, [], ["post"], ["post", 3], {}, {"prev": []}]
+    [
+        None,
+        ABSENT,
+        "",
+        "infer",
+        "post",
+        "x" * 257,
+        ".",
+        "-x",
+        "a/b",
+        "\x1f",
+        "\u2028",
+        0,
+        1,
+        -1,
+        1.5,
+        True,
+        [],
+        ["post"],
+        ["post", 3],
+        {},
+        {"prev": []},
+    ]
 )
 
 
