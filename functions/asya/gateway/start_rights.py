@@ -36,7 +36,7 @@ def check_replay(stored: Envelope, place: str | None, caller: Caller, mesh: Mesh
 
     Args:
         stored: the envelope as it failed, or as a hop or a checkpoint has kept it.
-        place: the actor at which the record of the task says that it is; it counts for an envelope without a status.
+        place: the actor at which the record of the task says that it is; it counts for an envelope whose status names none.
         force: whether the caller has said so.
 
     Raises:
@@ -46,7 +46,7 @@ def check_replay(stored: Envelope, place: str | None, caller: Caller, mesh: Mesh
         return
     actor = actual_actor(stored, stored.route.curr)
     status, spec = stored.status, mesh.actors.get(actor)
-    was = status.actor if status is not None else place
+    was = (status.actor if status is not None else None) or place
     if was != actor:
         why = f"it was at {was!r}, and its route names {actor!r}" if was else f"nothing says that it was at {actor!r}"
     elif spec is not None and spec.continues and status is not None and status.reason == "RouteMismatch":

@@ -134,16 +134,22 @@ class Admission(msgspec.Struct, frozen=True):
             ClientError, BotoCoreError: a table cannot be read or written.
         """
         judged = self.judge(arrival, actor)
-        if judged.is_new or judged.refusal is not None or actor in names.END_ACTORS or not self._is_of_code(arrival):
+        if judged.is_new or judged.refusal is not None or actor in names.END_ACTORS:
             return judged
+        place = self._sender_of_retry(arrival) if actor == names.WAIT else actor
         try:
             envelope = judged.envelope()
         except ParseError:
             return judged  # it is about a set
         status = envelope.status
-        if status is None or status.actor == actor:
+        if status is None or place is None or status.actor == place:
             return judged
-        return structs.replace(judged, body=encode(replace(envelope, status=replace(status, actor=actor))))
+        return structs.replace(judged, body=encode(replace(envelope, status=replace(status, actor=place))))
+
+    def _sender_of_retry(self, arrival: Arrival) -> str | None:
+        """The actor whose code has sent its retry to x-wait; None for another sender, which tells the actor truly."""
+        function = self.roles.function_of(self._first_sender(arrival, names.WAIT))
+        return function if function is not None and runs_code(self.mesh, function) else None
 
     def _of_role(self, arrival: Arrival, actor: str, *, is_code: bool) -> Arrival:
         """The message of a role of the mesh without its key, or as refused if the code of users may not have sent it.

@@ -1,7 +1,9 @@
-"""A letter that code of an actor puts into its dead-letter queue speaks for no other actor (`protocol §4.keys.letters`)."""
+"""A dead letter was at the actor of its queue, whatever its sender has written (`protocol §4.keys.letters`)."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -60,19 +62,33 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
     return Mesh(path / "mesh.yaml")
 
 
-def put_letter(bank: Mesh, task: str, curr: str, then: list[str], place: str | None, phase: str) -> None:
-    """Put a letter about a task that `eve` holds into her dead-letter queue."""
+def put_letter(
+    bank: Mesh,
+    task: str,
+    curr: str,
+    then: list[str],
+    place: str | None,
+    phase: str,
+    *,
+    queue: str = "eve",
+    prev: Sequence[str] = ("eve",),
+) -> None:
+    """Put a letter about a task that `eve` holds into a dead-letter queue, as her code does into her own."""
     (mine, *_) = bank.sent(task)
     key = json.loads(bytes(mine.headers[KEY]))
     status = {"phase": phase, "actor": place, "attempt": 1, "max_attempts": 1}
     body: dict[str, Any] = {
         "id": task,
-        "route": {"prev": ["eve"], "curr": curr, "next": then},
+        "route": {"prev": [*prev], "curr": curr, "next": then},
         "headers": {KEY: key, "x-asya-route-override": {"alias": "payout"}},
         "payload": {"amount": 666},
     }
     body |= {"status": status} if place is not None else {}
-    bank.cloud.queues.send(dlq_name("bank", "eve"), json.dumps(body), sender=None, by=role_id("eve"))
+    bank.cloud.queues.send(dlq_name("bank", queue), json.dumps(body), sender=None, by=role_id("eve"))
+
+
+def replayed(bank: Mesh, task: str, user: str = "test") -> int:
+    return call(bank, f"/api/v1/mesh/{task}/replay", {}, user)[0]
 
 
 def call(bank: Mesh, path: str, body: Any, user: str = "bob") -> tuple[int, Any]:
@@ -112,3 +128,44 @@ def test_a_true_letter_is_where_it_was(bank: Mesh) -> None:
     bank.travel(hours=2)
     bank.cloud.faults.interruptions.clear()
     assert call(bank, f"/api/v1/mesh/{task}/replay", {})[0] == 201
+
+
+@pytest.mark.rule("4.keys.letters")
+def test_a_letter_of_an_override_was_at_the_actor_in_its_place(bank: Mesh) -> None:
+    """The gateway has written the name in the route into the status."""
+    bank.kill_during("friend", times=20)
+    task = bank.send("eve", {"amount": 1}, headers={"x-asya-route-override": {"eve": "friend"}}).id
+    bank.travel(hours=2)
+    bank.cloud.faults.interruptions.clear()
+    assert bank.ask("GET", f"/api/v1/mesh/{task}", TaskView).actor == "friend"
+    assert replayed(bank, task) == 201
+
+
+@pytest.mark.rule("4.keys.letters", "12.replay.place")
+@pytest.mark.parametrize(
+    "status", [None, {"deadline_at": "2030-01-01T00:00:00Z"}, {"actor": "payout"}, {"actor": "eve"}], ids=str
+)
+@pytest.mark.parametrize("curr", ["eve", "payout"])
+def test_a_letter_from_outside_was_at_the_actor_of_its_queue(
+    bank: Mesh, curr: str, status: dict[str, Any] | None
+) -> None:
+    task = f"{curr} {status}".replace("{", "").replace("'", "")
+    body = {"id": task, "route": {"prev": [], "curr": curr, "next": []}, "payload": {"amount": 666}}
+    body |= {} if status is None else {"status": {"phase": "pending"} | status}
+    bank.cloud.queues.send(dlq_name("bank", "eve"), json.dumps(body), sender=None, by="AIDABOB")
+    bank.travel(minutes=3)
+    assert bank.ask("GET", f"/api/v1/mesh/{quote(task)}", TaskView).actor == "eve"
+    assert replayed(bank, quote(task)) == (201 if curr == "eve" else 403)
+    assert payments(bank) == []
+
+
+@pytest.mark.rule("4.keys.letters", "12.replay.place", "8.retry.days")
+@pytest.mark.parametrize("curr", ["eve", "payout"])
+def test_a_retry_that_died_at_x_wait_was_at_the_actor_that_has_sent_it(bank: Mesh, curr: str) -> None:
+    bank.fail("eve", ConnectionError("again"))
+    task = call(bank, "/tools/call", {"name": "begin", "arguments": {"amount": 1}})[1]["id"]
+    put_letter(bank, task, curr, [], curr, "retrying", queue="x-wait", prev=[])
+    bank.travel(minutes=3)
+    assert replayed(bank, task) == (201 if curr == "eve" else 403)
+    bank.cloud.run_until_idle()
+    assert payments(bank) == []

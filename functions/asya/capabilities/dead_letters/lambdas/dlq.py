@@ -141,8 +141,8 @@ class DeadLetterWatch:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        # A replay believes the copy. What a stranger has sent is copied as it came.
-        copied = message.arrival if letter.arrival.is_new else letter.arrival
+        # A replay believes the copy, so it has what was admitted. A refused message is copied as it came.
+        copied = message.arrival if letter.arrival.refusal is not None else letter.arrival
         receipts, mesh = [self._copy(letter, unsealed_body(copied))], self.services.settings.table
         if end is None:
             return receipts
