@@ -356,7 +356,9 @@ class _Folder:
         is_path = "\0" not in reference and all(
             part not in ("", ".", "..") and len(part.encode()) <= _LONGEST_NAME for part in parts
         )
-        return self.root / reference if is_path else self._odd_path(reference)
+        # A list would take the file for one of this module.
+        is_own = parts[0] == _ODD_KEYS or _DRAFT_NAME.fullmatch(parts[-1]) is not None
+        return self.root / reference if is_path and not is_own else self._odd_path(reference)
 
     def _odd_path(self, reference: str) -> Path:
         return self.root / _ODD_KEYS / hashlib.sha256(reference.encode()).hexdigest()
@@ -410,7 +412,7 @@ def _files_below(folder: str, start: str, prefix: str) -> Iterator[DataFile]:
         if name.endswith("/"):
             if reference != f"{_ODD_KEYS}/" and (reference.startswith(prefix) or prefix.startswith(reference)):
                 yield from _files_below(entry.path, reference, prefix)
-        elif reference.startswith(prefix) and not _DRAFT_NAME.fullmatch(name) and _is_utf8(name):
+        elif reference.startswith(prefix) and not _DRAFT_NAME.fullmatch(name) and _is_utf8(reference):
             with suppress(FileNotFoundError):
                 yield _file(reference, os.stat(entry.path))
 
@@ -419,8 +421,8 @@ def _file(reference: str, found: os.stat_result) -> DataFile:
     return DataFile(reference, found.st_size, datetime.fromtimestamp(int(found.st_mtime), UTC))
 
 
-def _is_utf8(name: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+def _is_utf8(reference: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in reference)
 
 
 def _write(path: Path, body: bytes) -> None:

@@ -14,8 +14,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from asya.protocol.numbers import read_number
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 ROW_LIMIT = 2**20
 """Bytes of a row, the end of its line included."""
@@ -195,11 +197,12 @@ def _columns(lines: Lines) -> tuple[str, ...]:
 
 
 def _problem_of(columns: Sequence[str]) -> str | None:
-    repeated = [name for name, count in Counter(columns).items() if count > 1]
+    if isinstance(columns, str):
+        return "it is one text; give a list of names"
     if "" in columns:
         return f"column {columns.index('') + 1} has no name"
-    if repeated:
-        return f"two columns have the name {repeated[0][:200]!r}"
+    if (repeated := _repeated(columns)) is not None:
+        return f"two columns have the name {repeated!r}"
     if any("\r" in name for name in columns):
         return "a column has a carriage return in its name; lines end with a line feed"
     return None
@@ -249,7 +252,8 @@ def _content(line: bytes) -> bytes:
 
 def _json(text: bytes) -> tuple[object, str | None]:
     try:
-        return json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite), None
+        content = text.decode("utf-8")
+        return json.loads(content, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object), None
     except UnicodeDecodeError as error:
         return None, f"the row is not UTF-8: {error.reason}"
     except json.JSONDecodeError as error:
@@ -263,10 +267,22 @@ def _refuse(constant: str) -> object:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
+    number = read_number(text)
     if math.isinf(number):
         raise ValueError(f"the number {text[:40]} is out of range")
     return number
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError(f"an object has the key {_repeated(name for name, _ in members)!r} twice")
+    return found
+
+
+def _repeated(names: Iterable[str]) -> str | None:
+    """The first name that comes more than once, shortened for an error."""
+    return next((name[:200] for name, count in Counter(names).items() if count > 1), None)
 
 
 @dataclass(frozen=True, slots=True)

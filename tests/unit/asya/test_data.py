@@ -226,6 +226,7 @@ NAMES = [
     "/a", "raw/a b.csv", "raw/a+b.csv", "raw/a%20b.csv", "raw//a.csv", "raw/new\nline\r\t.csv", "raw/a", "raw/a/b.csv",
     "raw/a.csv", "raw/a-b/c.csv", "raw/é.csv", "raw/😀.csv", "raw/\ufffd.csv", "raw/*?.csv", "raw/../x.csv", "raw/.csv",
     "raw-2/a.csv", "raw", "rawer.csv", "RAW/a.csv", "raw/&<>\"'.csv", "raw/\x01.csv", "raw/" + "n" * 300,
+    "raw/.draft-abcd_123", ".draft-12345678", ".asya-keys/a.csv", ".asya-keys",
 ]  # fmt: skip
 
 
@@ -383,6 +384,8 @@ def test_a_draft_of_a_file_is_not_listed(tmp_path, monkeypatch):
     assert written == [[], ["a"], ["a"]]
     assert listed("") == ["a", "b//c"]
     (tmp_path / os.fsdecode(b"\xff.csv")).write_bytes(b"x")  # no reference can name it
+    (tmp_path / os.fsdecode(b"\xff")).mkdir()
+    (tmp_path / os.fsdecode(b"\xff/c.csv")).write_bytes(b"x")
     assert listed("") == ["a", "b//c"]
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from asya.protocol import data_rows
 from asya.protocol.data_rows import Lines, check_columns, format_of, read_rows
+from asya.protocol.strict_json import encode_value
 
 CSV_TEXTS = st.text(st.sampled_from('ab,,""\n\n é'), max_size=40)
 JSON_LINES = st.lists(
@@ -174,6 +175,7 @@ def test_1_a_row_has_a_mebibyte(form, size, is_row, is_ended):
         ("jsonl", b'\n{"a"}\n', "f:2: the row is not JSON: Expecting ':' delimiter at character 5"),
         ("jsonl", b"NaN", "f:1: the row is not JSON: NaN is no value of JSON"),
         ("jsonl", b"1e999", "f:1: the row is not JSON: the number 1e999 is out of range"),
+        ("jsonl", b'{"a": [{"b": 1, "b": 2}]}', "f:1: the row is not JSON: an object has the key 'b' twice"),
         ("jsonl", b"\xff", "f:1: the row is not UTF-8: invalid start byte"),
     ],
 )
@@ -183,6 +185,14 @@ def test_1_the_value_of_a_malformed_row_is_an_error_with_file_and_line(form, bod
     with pytest.raises(ValueError, match=r"^f:") as caught:
         _ = row.value
     assert str(caught.value) == message
+
+
+@pytest.mark.rule("1.references.rows.json", "1.numbers.passed")
+@pytest.mark.parametrize("text", ["12345678901234567.89", "1.10", "1E30", "1e-400", "0.1", "-0.0", "1.5e3", "7"])
+def test_1_a_number_that_is_passed_on_keeps_its_digits(text):
+    [row] = rows(b'{"a": [%s]}' % text.encode(), "jsonl")
+    assert bytes(encode_value(row.value)) == b'{"a":[%s]}' % text.encode()
+    assert row.value["a"][0] == float(text)
 
 
 @pytest.mark.rule("1.references.rows.file")
@@ -331,7 +341,12 @@ def test_1_the_columns_are_named_by_the_caller_or_the_first_row(body):
 
 @pytest.mark.parametrize(
     ("columns", "form", "message"),
-    [(["a", ""], "csv", "column 2 has no name"), (["a", "a"], "csv", "two columns"), (["a"], "jsonl", "of CSV files")],
+    [
+        (["a", ""], "csv", "column 2 has no name"),
+        (["a", "a"], "csv", "two columns"),
+        (["a"], "jsonl", "of CSV files"),
+        ("ab", "csv", "one text"),
+    ],
 )
 def test_mistaken_columns_are_refused(columns, form, message):
     assert check_columns(["a", "b"], "csv") == ("a", "b")
