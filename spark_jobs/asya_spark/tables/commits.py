@@ -89,7 +89,10 @@ class S3Commits:
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=bucket, Prefix=f"{prefix}{beginning}", Delimiter="/"
         )
-        return sorted(item["Key"].removeprefix(prefix) for page in pages for item in page.get("Contents", ()))
+        keys = (item["Key"] for page in pages for item in page.get("Contents", ()))
+        return sorted(
+            key.removeprefix(prefix) for key in keys if key != prefix
+        )  # a console marks a folder by its own key
 
 
 class LocalCommits:

@@ -34,6 +34,18 @@ def test_the_first_content_stays(place: tuple[Commits, str]) -> None:
     assert commits.read(uri) == b"first"
 
 
+@pytest.mark.rule("10.tables.records")
+def test_the_marker_of_a_folder_is_no_file(place: tuple[Commits, str]) -> None:
+    """A table would refuse it as a record that no call has written."""
+    commits, uri = place
+    folder = uri.rpartition("/")[0]
+    if isinstance(commits, S3Commits):
+        commits._s3.put_object(Bucket="shop", Key="tables/_asya/commits/")
+    assert commits.names(folder) == []
+    commits.create(uri, b"x")
+    assert commits.names(folder) == ["a.json"]
+
+
 def test_of_many_at_the_same_time_one_writes(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/a.json"
     with ThreadPoolExecutor(8) as threads:
