@@ -217,7 +217,7 @@ def run_job(
         manifest = Path(folder) / manifest_key(call.actor, 1)
         manifest.parent.mkdir(parents=True)
         manifest.write_bytes(encode_manifest(_manifest(loaded, call, actor)))
-        path = [str(tree.content), *([str(packages)] if packages else []), str(_library()), *files.python]
+        path = [*files.python, str(tree.content), *([str(packages)] if packages else []), str(_library())]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
             **variables,
