@@ -55,8 +55,9 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield last
 
 
-# C0 (without tab and newline), DEL, C1, the line separators of Unicode, and the characters that direct bidirectional text.
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# C0 (without tab and newline), DEL, C1, the line separators of Unicode, the characters that direct bidirectional text, and half
+# surrogates, which no terminal takes.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:

@@ -51,9 +51,14 @@ class PrintedLines:
             cls.actor = ""
 
     def write(self, text: str) -> int:
-        """Tell the lines that a text completes, or write it between calls."""
+        """Tell the lines that a text completes, or write it between calls.
+
+        Raises:
+            UnicodeEncodeError: the stream cannot write the text either.
+        """
         if self._tell is None or not self.actor:
             return self._stream.write(text)
+        text.encode(self._stream.encoding or "utf-8", self._stream.errors or "strict")
         with self._lock:
             *lines, self._begun = (self._begun + text).split("\n")
             while len(self._begun) > LONGEST:

@@ -69,13 +69,14 @@ def test_a_printed_line_begins_with_whose_it_is(text: str) -> None:
 
 
 def test_no_character_is_left_out() -> None:
-    output = io.StringIO()
-    printer = EventPrinter(console.Console(file=output))
-    printer.tell("printed", "check: \x1b[2J\r\v\x07\x9b")
+    written = io.BytesIO()
+    printer = EventPrinter(console.Console(file=io.TextIOWrapper(written, "utf-8", write_through=True)))
+    printer.tell("printed", "check: \x1b[2J\r\v\x07\x9b\udcff")
     printer.tell("error", "id\rX failed:\n\tat\f")
-    assert output.getvalue().splitlines()[0] == r"check: \x1b[2J\x0d\x0b\x07\x9b"
-    assert output.getvalue().splitlines()[1].endswith(r"id\x0dX failed:")
-    assert output.getvalue().splitlines()[2].endswith(r"at\x0c")
+    lines = written.getvalue().decode().splitlines()
+    assert lines[0] == r"check: \x1b[2J\x0d\x0b\x07\x9b\udcff"
+    assert lines[1].endswith(r"id\x0dX failed:")
+    assert lines[2].endswith(r"at\x0c")
 
 
 def assert_plain(*lines: str) -> None:

@@ -50,6 +50,19 @@ def test_a_line_without_an_end_is_told_in_pieces(stream: PrintedLines, told: lis
         assert [len(text) for _, text in told] == [LONGEST + len("check: ")] * 2
 
 
+def test_a_text_that_the_stream_refuses_is_refused(told: list[tuple[str, str]]) -> None:
+    """On AWS the handler fails, too."""
+    strict = PrintedLines(io.TextIOWrapper(io.BytesIO(), "utf-8"), lambda level, text: told.append((level, text)))
+    escaping = PrintedLines(
+        io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), lambda level, text: told.append((level, text))
+    )
+    with PrintedLines.of("check"):
+        with pytest.raises(UnicodeEncodeError):
+            strict.write("\udcff\n")
+        escaping.write("\udcff\n")
+    assert told == [(LEVEL, "check: \udcff")]
+
+
 def test_what_is_printed_between_calls_is_of_no_actor(stream: PrintedLines, told: list[tuple[str, str]]) -> None:
     stream.write("imported\n")
     assert (told, stream.getvalue()) == ([], "imported\n")
