@@ -1,6 +1,7 @@
 """Finds what the functions of a job change of their process, without running them."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,11 +40,18 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
             names |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    meanings: dict[str, set[str]] = defaultdict(set)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             meaning = _dotted(node.value, names)
-            if meaning == _ENVIRONMENT or meaning.endswith(_HADOOP):
-                names |= {target.id: meaning for target in node.targets if isinstance(target, ast.Name)}
+            is_shared = meaning == _ENVIRONMENT or meaning.endswith(_HADOOP)
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    meanings[target.id].add(meaning if is_shared else "")
+        elif isinstance(node, ast.arg):
+            meanings[node.arg].add("")
+    # A name that also stands for something else may be another variable.
+    names |= {name: found.pop() for name, found in meanings.items() if len(found) == 1 and found != {""}}
     return names
 
 

@@ -49,11 +49,13 @@ def test_10_a_job_that_changes_its_process_is_found(tmp_path: Path, statement: s
         "fs = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())",
         "value = spark._jsc.hadoopConfiguration().get('a')",
         "self.chdir('x')",
+        "env = {}; env['A'] = 'b'",
     ],
 )
 def test_10_a_job_that_changes_nothing_of_its_process_is_fine(tmp_path: Path, statement: str) -> None:
     """Statements outside of functions run once."""
     (tmp_path / "heavy.py").write_text(
-        f"import os\nos.environ['A'] = 'b'\nos.chdir('x')\ndef crunch(spark, payload):\n    {statement}\n"
+        "import os\nos.environ['A'] = 'b'\nos.chdir('x')\ndef other():\n    env = os.environ\n    return env['A']\n"
+        f"def crunch(spark, payload):\n    {statement}\n"
     )
     assert not list(find_process_settings(tmp_path, "heavy.crunch"))
