@@ -206,8 +206,8 @@ def refuse(uri: str, why: str, cause: Exception | None = None) -> NoReturn:
         TableError: always.
     """
     raise TableError(
-        f"{uri} is no record that a call has written for this table: {why}. Nothing is moved or removed because of it. Who may "
-        "write the table can have put it there: find out who has, then remove it"
+        f"{uri} is no record that a call has written for this table: {why}. Nothing is moved or removed because of it. "
+        "Somebody who may write the table has put it there: find out who, then remove it"
     ) from cause
 
 
