@@ -26,10 +26,11 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.task_key import without_key
-from asya.protocol.times import format_time, parse_time
+from asya.protocol.times import format_time
 from asya.protocol.tracing import hop_header, trace_context
 from asya.senders.entry import kept_headers
 from asya.sidecar import deadlines
+from asya.sidecar.header_times import past_time_in, time_in
 from asya.tasks.task_state import TaskState
 
 
@@ -208,7 +209,7 @@ def _postpone(hop: Hop, now: datetime) -> Diversion | None:
     envelope, deadline = hop.envelope, hop.deadline
     if headers.NOT_BEFORE not in envelope.headers:
         return None
-    due = _time_in(envelope, headers.NOT_BEFORE)
+    due = time_in(envelope, headers.NOT_BEFORE)
     if due is None or due <= now or due - now > MAX_WAIT or (deadline is not None and deadline <= due):
         return None
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
@@ -273,12 +274,11 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: stamp the status, the first attempt and the trace span."""
     envelope = hop.envelope
     started = _start_status(hop, now)
-    is_retry = started.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
+    first = past_time_in(envelope, headers.FIRST_ATTEMPT, now) if started.attempt != 1 else None
     sender = trace_context(envelope.headers.get(headers.TRACEPARENT))
     own_headers = envelope.headers.copy()
     own_headers[headers.TRACEPARENT] = hop_header(sender, envelope.id, new_span())
-    if not is_retry:
-        own_headers[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
+    own_headers[headers.FIRST_ATTEMPT] = json_text(format_time(first or now))
     if hop.mesh.version:
         own_headers[headers.MESH_VERSION] = json_text(hop.mesh.version)
     own_headers.pop(headers.NOT_BEFORE, None)
@@ -298,12 +298,3 @@ def _start_status(hop: Hop, now: datetime) -> Status:
         sent_at=(received and received.created_at) or format_time(hop.arrival.sent_at),
         max_attempts=default.max_attempts if default else 1,
     )
-
-
-def _time_in(envelope: Envelope, header: str) -> datetime | None:
-    """The time in a header; None if the header is missing or holds no time."""
-    value = envelope.header(header)
-    try:
-        return parse_time(value) if isinstance(value, str) else None
-    except ValueError:
-        return None

@@ -21,9 +21,10 @@ from asya.protocol.events import RetryNote
 from asya.protocol.slices import own_place
 from asya.protocol.status import Reason, Status
 from asya.protocol.task_key import Step, child_key
-from asya.protocol.times import format_duration, format_time, parse_time
+from asya.protocol.times import format_duration, format_time
 from asya.protocol.wait import WaitHeader
 from asya.sidecar import deadlines, retry_policy
+from asya.sidecar.header_times import past_time_in
 from asya.sidecar.slices import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
@@ -137,8 +138,7 @@ def rejected(
         frames_sent: frames that have already left; an end is then that of a failed child.
     """
     received = hop.received or hop.envelope
-    # A time in the future would be forged, and would lift the limit.
-    since = min(_circuit_open_since(received) or now, now)
+    since = past_time_in(received, headers.CIRCUIT_OPEN_SINCE, now) or now
     if retry_policy.has_rule_for(hop.spec.resiliency, error) or now - since >= MAX_WAIT:
         return failed(hop, error, now=now, jitter=jitter, reason="CircuitOpen", frames_sent=frames_sent)
     earliest = now + max(until - now, MIN_CIRCUIT_DELAY)
@@ -155,14 +155,6 @@ def rejected(
     delayed = replace(received, status=replace(before, created_at=hop.status.created_at)).with_headers(changes)
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
     return _delivery(hop, hop.actor, delayed, "later", delay=delay)
-
-
-def _circuit_open_since(envelope: Envelope) -> datetime | None:
-    value = envelope.header(headers.CIRCUIT_OPEN_SINCE)
-    try:
-        return parse_time(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
 
 
 def timed_out(
@@ -230,12 +222,11 @@ def without_payload(hop: Hop, error: ParseError, *, now: datetime) -> Delivery:
 def _retry_decision(
     hop: Hop, error: ErrorInfo, now: datetime, jitter: float, *, time_limit: bool = False
 ) -> retry_policy.RetryDecision:
-    first = hop.envelope.header(headers.FIRST_ATTEMPT)
     return retry_policy.decide(
         hop.spec.resiliency,
         error,
         attempt=hop.attempt,
-        first_attempt=parse_time(first) if isinstance(first, str) else now,
+        first_attempt=past_time_in(hop.envelope, headers.FIRST_ATTEMPT, now) or now,
         now=now,
         jitter=jitter,
         time_limit=time_limit,

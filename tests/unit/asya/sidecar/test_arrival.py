@@ -293,7 +293,7 @@ def test_3_the_first_attempt_is_kept_across_retries_only() -> None:
     first = "2026-11-20T11:00:00Z"
     headers = {"x-asya-first-attempt": first}
     retried = went_on(start(message(headers=headers, status=status(phase="retrying", attempt=2))))
-    assert retried.envelope.header("x-asya-first-attempt") == first
+    assert retried.envelope.header("x-asya-first-attempt") == "2026-11-20T11:00:00.000000Z"
     assert retried.attempt == 2
     fresh = went_on(start(message(headers=headers, status=status(attempt=2))))
     assert fresh.envelope.header("x-asya-first-attempt") == at(0)
@@ -301,6 +301,17 @@ def test_3_the_first_attempt_is_kept_across_retries_only() -> None:
         headers = {"x-asya-first-attempt": broken}  # type: ignore[dict-item]
         hop = went_on(start(message(headers=headers, status=status(phase="retrying", attempt=2))))
         assert hop.envelope.header("x-asya-first-attempt") == at(0)
+
+
+@pytest.mark.rule("3.times", "8.max_duration")
+@pytest.mark.parametrize("written", ["9999-12-31T23:59:59.999999Z", at(0.001), at(86_400)])
+@pytest.mark.parametrize("created", [at(-600), at(86_400), "9999-12-31T23:59:59.999999Z"])
+def test_3_times_no_attempt_was_in_the_future(written: str, created: str) -> None:
+    """An earlier holder of the task writes all times of a retry, that of the creation too."""
+    for moment, counts in ((written, at(0)), (at(-1), at(-1)), ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z")):
+        before = status(phase="retrying", attempt=2, created_at=created)
+        hop = went_on(start(message(headers={"x-asya-first-attempt": moment}, status=before)))
+        assert hop.envelope.header("x-asya-first-attempt") == counts
 
 
 @pytest.mark.rule("2.retry")

@@ -115,6 +115,17 @@ def test_8_max_duration_counts_from_the_first_attempt() -> None:
     assert over.status.reason == "PolicyExhausted"
 
 
+@pytest.mark.rule("3.times", "8.max_duration")
+def test_8_max_duration_counts_although_an_earlier_holder_names_a_first_attempt_ahead() -> None:
+    spec = resilient(default=Policy(max_attempts=99, max_duration=30.0))
+    forged = {"x-asya-first-attempt": "9999-12-31T23:59:59Z"}
+    first = hop(message(headers=forged, status=status(phase="retrying", attempt=2)), spec=spec)
+    second = again(failed(first), spec, seconds=20)
+    over = envelope_in(failed(second, now=NOW + timedelta(seconds=31)))
+    assert over.status is not None
+    assert over.status.reason == "PolicyExhausted"
+
+
 @pytest.mark.rule("8.then_route", "8.then_route.error")
 def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> None:
     spec = resilient(default=Policy(max_attempts=1, then_route=("rescue", "post")))
@@ -317,7 +328,7 @@ def test_8_a_circuit_that_opens_after_the_deadline_ends_the_envelope() -> None:
     assert (delivery.actor, after.status.reason, after.status.error) == ("x-sink", "Timeout", OPEN)
 
 
-@pytest.mark.rule("8.circuit-breaker.delay")
+@pytest.mark.rule("3.times", "8.circuit-breaker.delay")
 def test_8_a_circuit_delay_does_not_begin_in_the_future() -> None:
     forged = {"x-asya-circuit-open-since": format_time(NOW + timedelta(days=365))}
     after = envelope_in(rejected(message(headers=forged), 0.0))
