@@ -32,6 +32,12 @@ def replaced(spark, table, envelope, rows, day=DAY, columns=COLUMNS, where=None,
         replace_once(frame.repartition(2), table, where=where or {"day": day}, **options)
 
 
+def appended(spark, table, envelope, rows, **options):
+    with active_context(envelope):
+        frame = spark.createDataFrame([(envelope.id, 10 + n, DAY) for n in range(rows)], COLUMNS)
+        append_once(frame, table, partition_by=["day"], **options)
+
+
 def contents(frame):
     return sorted((row.id, row.n, row.day) for row in frame.collect())
 
@@ -57,6 +63,21 @@ def test_10_a_day_has_the_rows_of_the_last_new_call_and_other_days_stay(spark, t
     assert contents(read(spark, table)) == [("first", 0, DAY), ("other", 0, NEXT)]
     replaced(spark, table, hop("empty"), 0, layout=layout)
     assert contents(read(spark, table)) == [("other", 0, NEXT)]
+
+
+@pytest.mark.rule("10.append-once", "10.replace-once")
+@pytest.mark.parametrize("name", ["rows", ""])
+def test_10_an_append_and_a_replacement_of_one_name_are_two_calls(spark, table, name):
+    """Without a name: an attempt that makes its calls in another order."""
+    for attempt in (1, 2):
+        envelope = hop(attempt=attempt)
+        calls = [
+            partial(replaced, spark, table, envelope, 2, name=name),
+            partial(appended, spark, table, envelope, 1, name=name),
+        ]
+        for call in calls if attempt == 1 else calls[::-1]:
+            call()
+        assert len(contents(read(spark, table))) == 3
 
 
 @pytest.mark.rule("10.replace-once.plain")

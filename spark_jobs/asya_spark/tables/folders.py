@@ -47,7 +47,8 @@ def call_key(function: str, folder: str, name: str) -> str:
             f"{function}({folder!r}) is for jobs with one payload. A DataFrame job has many envelopes in a call, and other ones "
             "in a repetition; write their rows in a way that a second write does no harm"
         )
-    identity = [current.id, current.generation, current.position, folder, name or current.next_ordinal(folder)]
+    call = name or current.next_ordinal(f"{function} {folder}")
+    identity = [function, current.id, current.generation, current.position, folder, call]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
