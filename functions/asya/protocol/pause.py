@@ -115,6 +115,10 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
     callback: str | UnsetType = UNSET
     shown: tuple[ShownValue, ...] | UnsetType = UNSET
 
+    def without_link(self) -> "TaskPause":
+        """The pause for a model: it sees the question, and the link would let it decide (`protocol §11.callback.models`)."""
+        return msgspec.structs.replace(self, callback=UNSET)
+
     def shortened(self) -> "TaskPause":
         """The pause for those who may see it and not answer it: without the link and the values of the payload."""
         return msgspec.structs.replace(self, callback=UNSET, shown=UNSET)

@@ -113,6 +113,12 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "unit/asya/gateway/callbacks/test_routes.py": ("test_lists_and_streams_leave_the_link_out",),
     },
+    "answer.models": {
+        "unit/asya/capabilities/pauses/test_shown_to_models.py": (
+            "test_11_a_tool_answers_without_the_link",
+            "test_11_an_agent_gets_no_link",
+        ),
+    },
     "answer.notification": {
         "unit/asya/capabilities/pauses/lambdas/test_pause_shown.py": (
             "test_an_event_has_no_payload_that_the_actor_does_not_name",

@@ -217,7 +217,7 @@ def _summary(task: TaskView, links: TaskLinks, text: str, *, is_error: bool = Fa
         result_uri=task.result_uri,
         error=error,
         reason=task.reason,
-        pause=task.pause,
+        pause=task.pause and task.pause.without_link(),
         status_url=links.status_url,
         stream_url=links.stream_url,
     )
