@@ -8,12 +8,13 @@ from __future__ import annotations
 import errno
 import inspect
 import io
+import json
 import os
 import sys
 
 import typer
 
-from asya.protocol.text import CONTROLS, one_line, visible
+from asya.protocol.text import HIDDEN, one_line, visible
 
 __all__ = ["one_line", "visible"]  # beside those of this module
 
@@ -86,7 +87,7 @@ def styled(text: str, color: str | None) -> str:
 
 
 def write_json(body: bytes) -> None:
-    r"""Write JSON to standard output. Control characters that it has within strings become `\u009b`: the same JSON."""
+    r"""Write JSON to standard output. Hidden characters that it has within strings become `\u009b`: the same JSON."""
     _write(_escape_json(body))
 
 
@@ -115,4 +116,4 @@ def _write(body: bytes) -> None:
 
 def _escape_json(body: bytes) -> bytes:
     text = body.decode("utf-8", "backslashreplace")
-    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
+    return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text).encode("utf-8")

@@ -55,14 +55,18 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield last
 
 
-# C0 (without tab and newline), DEL, C1, the line separators of Unicode, the characters that direct bidirectional text, and half
-# surrogates, which no terminal takes.
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Each character of the categories Cc (without tab and newline), Cf, Cs, Zl and Zp: a terminal obeys it or does not show it, so two
+# texts would look alike, or one like another.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2064\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
 
 
 def visible(text: str) -> str:
-    r"""Replace each control character by its escape, such as `\x1b`. Newlines and tabs stay."""
-    return CONTROLS.sub(lambda match: _escape(match[0]), text)
+    r"""Replace each hidden character by its escape, such as `\x1b` or `\u200b`. Newlines and tabs stay."""
+    return HIDDEN.sub(lambda match: _escape(match[0]), text)
 
 
 def one_line(text: str) -> str:
@@ -72,4 +76,4 @@ def one_line(text: str) -> str:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,6 +1,9 @@
 """What the command prints: text of strangers does not control the terminal."""
 
+import json
+import re
 import sys
+import unicodedata
 from io import BytesIO, StringIO, TextIOWrapper
 from typing import Any
 
@@ -17,12 +20,12 @@ from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.options import MeshOptions
 from asya_cli.output.console import Console
-from asya_cli.output.text import one_line, visible
+from asya_cli.output.text import one_line, visible, write_json
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
 from asya_cli.tasks import result
 
-HOSTILE = "t\x1b]0;owned\x07\x1b[2J\x9b1A\r\u202ekcab\x7f"
+HOSTILE = "t\x1b]0;owned\x07\x1b[2J\x9b1A\r\u202ekcab\x7f\u200b\xad\u2028\U000e0041"
 MEANT = frozenset("\n\t")
 
 
@@ -75,7 +78,7 @@ def test_a_list_shows_the_control_characters_of_its_tasks(gateway: list[tuple[in
     gateway.append((200, {"items": [task(HOSTILE)]}))
     output = run("list")
     assert not controls(output)
-    assert r"t\x1b]0;owned\x07\x1b[2J\x9b1A\r\u202ekcab\x7f".replace(r"\r", r"\x0d") in output
+    assert r"t\x1b]0;owned\x07\x1b[2J\x9b1A\x0d\u202ekcab\x7f\u200b\xad\u2028\U000e0041" in output
 
 
 def test_a_newline_in_an_id_is_no_new_line(gateway: list[tuple[int, object]]) -> None:
@@ -152,3 +155,32 @@ def test_a_console_shows_texts_and_keeps_its_own_controls() -> None:
 def test_newlines_and_tabs_of_texts_with_several_lines_stay() -> None:
     assert visible("a\n\tb\x85é🛫") == "a\n\tb\\x85é🛫"
     assert one_line("a\n\tb") == "a\\n\\tb"
+
+
+HIDDEN = [
+    character
+    for character in map(chr, range(sys.maxunicode + 1))
+    if character not in MEANT and unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+]
+
+
+def test_every_character_that_a_reader_cannot_see_is_an_escape() -> None:
+    assert {each for each in HIDDEN if visible(each) == each} == set()
+    assert all(re.fullmatch(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", visible(each)) for each in HIDDEN)
+
+
+def test_every_character_that_a_reader_sees_stays() -> None:
+    letters = "".join(map(chr, range(sys.maxunicode + 1)))
+    changed = {each for each in letters if visible(each) != each and unicodedata.category(each) != "Cn"}
+    assert changed == set(HIDDEN)
+
+
+def test_json_with_hidden_characters_has_escapes_and_the_same_content(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    text = "".join(each for each in HIDDEN if unicodedata.category(each) != "Cs")
+    write_json(json.dumps(text, ensure_ascii=False).encode())
+    sys.stdout.flush()
+    shown = capfdbinary.readouterr().out
+    assert shown.isascii()
+    assert json.loads(shown) == text
