@@ -69,6 +69,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
         errors: The statuses of errors besides 403, 429 and 5xx.
         query, headers: The parameters by name.
         streamed: The statuses whose answer may also be Server-Sent Events.
+        waits: Whether the call may wait for a task: a long poll (`protocol §13.waits`).
     """
 
     method: str
@@ -92,6 +93,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, Schema] = {}
     headers: Mapping[str, Schema] = {}
     streamed: tuple[int, ...] = ()
+    waits: bool = False
 
     def is_in(self, mesh: MeshTable) -> bool:
         """Whether a mesh has the call."""

@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asya.gateway.call_table import CALLS
 from asya_infra.product.places import BUILD, FILES
 from asya_local.account import ACCOUNT_ID, REGION, AccessKey, keep_secret, read_secret
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
-from asya_local.ministack.function_workers import PYTHON_VARIABLE
+from asya_local.ministack.function_workers import LONG_POLLS_VARIABLE, PYTHON_VARIABLE
 from asya_local.ministack.snapshot import RESTORE_VARIABLE
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.state_folder import write_private
@@ -190,6 +191,7 @@ def _start_ministack(
         "STATE_DIR": str(folder.snapshot),
         RESTORE_VARIABLE: "1" if restores else "",
         PYTHON_VARIABLE: str(function_python(BUILD, Path(tools.cloud_python))),
+        LONG_POLLS_VARIABLE: ",".join(call.route for call in CALLS if call.waits),
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",

@@ -152,6 +152,7 @@ CALL_TOOL = ApiCall(
     },
     errors=(400, 404, 409, 413),
     headers={"Idempotency-Key": IDEMPOTENCY_KEY, "Prefer": {"type": "string"}},
+    waits=True,
 )
 SEND_REPORTS = ApiCall(
     method="POST",

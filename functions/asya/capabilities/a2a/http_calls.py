@@ -29,6 +29,7 @@ CALLS = (
         errors=(400, 413),
         headers={"A2A-Version": {"type": "string"}},
         streamed=(200,),
+        waits=True,
     ),
     ApiCall(
         method="POST",

@@ -22,6 +22,7 @@ CALLS = (
         errors=(406, 413),
         headers={"MCP-Protocol-Version": {"type": "string"}, "Prefer": {"type": "string"}},
         streamed=(200,),
+        waits=True,
     ),
     ApiCall(
         method="GET",

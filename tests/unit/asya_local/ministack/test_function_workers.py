@@ -8,11 +8,13 @@ from tests.paths import PROJECT
 
 CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
 PROGRAM = """
-import json, runpy, subprocess, sys, threading
+import json, os, runpy, subprocess, sys, threading
 from types import SimpleNamespace
 from ministack.core import lambda_runtime
 module = runpy.run_path(sys.argv[1])
-pool = SimpleNamespace()
+kinds = {}
+pool = SimpleNamespace(_execute_function_warm=lambda func, event, request: kinds[func["route"]]())
+os.environ[module["LONG_POLLS_VARIABLE"]] = "POST /mcp,POST /a2a"
 module["install"](lambda_runtime, pool)
 
 def begin(code):
@@ -96,6 +98,48 @@ results["code"] = begin(b"2").code_zip.decode()
 results["waited"] = waiting[0]._proc is None
 """
     assert results_of(scenario) == {"code": "2", "waited": True}
+
+
+def test_long_polls_leave_processes_to_calls_that_do_not_wait() -> None:
+    scenario = """
+most = module["MAX_PROCESSES"]
+held = threading.Barrier(most + 1)
+over = threading.Event()
+at_work = []
+
+def call(route):
+    pool._execute_function_warm({"route": route}, {"routeKey": route}, "1")
+
+def long_poll():
+    begin(b"1")
+    held.wait(10)
+    over.wait(10)
+
+def short_call():
+    at_work.append("short")
+    pool.release_worker(begin(b"1"))
+
+kinds["POST /mcp"], kinds["GET /health"] = long_poll, short_call
+waiting = [threading.Thread(target=call, args=["POST /mcp"]) for _ in range(most)]
+[thread.start() for thread in waiting]
+held.wait(10)
+call("GET /health")
+results["while they wait"] = at_work.copy()
+kinds["POST /mcp"] = lambda: at_work.append(begin(b"1") is not None)
+further = threading.Thread(target=call, args=["POST /mcp"])
+further.start()
+call("GET /health")
+results["a further long poll waits"] = at_work.copy()
+deploy()  # those at work leave the pool
+further.join(10)
+results["then"] = at_work[-1]
+over.set()
+"""
+    assert results_of(scenario) == {
+        "while they wait": ["short"],
+        "a further long poll waits": ["short", "short"],
+        "then": True,
+    }
 
 
 def test_functions_have_an_interpreter_of_their_own() -> None:
