@@ -5,7 +5,7 @@ That message has `payload` null and a reference in the header `x-asya-payload-re
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import msgspec
@@ -14,14 +14,17 @@ from msgspec.structs import replace
 
 from asya.function.hop import Delivery
 from asya.function.sqs import is_sendable
-from asya.protocol import headers, names, states, status
+from asya.protocol import headers, ids, names, states, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, UNKNOWN_HOP, Envelope
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import MESSAGE_LIMIT, ErrorInfo, shortened
 from asya.protocol.keys import INBOX_PREFIX, PAYLOADS_PREFIX
 from asya.protocol.strict_json import escape
+from asya.protocol.times import format_time, parse_time
 
-_LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
+# Bytes as they are sent, of each and together.
+_LONGEST_MANAGED_HEADER = 4 * 1024
+_MANAGED_HEADERS = 128 * 1024
 
 
 class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +60,7 @@ def reference_to(payload: bytes, prefix: str, actor: str) -> PayloadReference:
 
 
 def with_reference(delivery: Delivery, envelope: Envelope, reference: PayloadReference, limit: int) -> Delivery:
-    """The delivery with a reference instead of the payload; it goes to x-sump if it is still too large.
+    """The delivery with a reference instead of the payload, if need be with a shorter error; else it goes to x-sump.
 
     Args:
         limit: the maximum bytes of a message.
@@ -69,6 +72,11 @@ def with_reference(delivery: Delivery, envelope: Envelope, reference: PayloadRef
     if len(body) <= limit:
         return replace(delivery, body=body)
     problem = f"the envelope has {len(body)} bytes without its payload; {limit} at most can be sent"
+    shorter = _with_short_error(envelope, problem)
+    if shorter is not None:
+        body = _encode_with_reference(shorter, reference)
+        if len(body) <= limit:
+            return replace(delivery, body=body)
     for reduced in reduced_for_sump(envelope, problem):
         body = _encode_with_reference(reduced, reference)
         if len(body) <= limit:
@@ -125,15 +133,45 @@ def reduced_for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
     """
     managed = {name: raw for name, raw in envelope.headers.items() if headers.is_managed(name)}
     yield replace(envelope, headers=managed, status=_failed(envelope, f"{problem}; its headers were dropped"))
-    short = {name: raw for name, raw in managed.items() if len(bytes(raw)) <= _LONGEST_MANAGED_HEADER}
+    parent = envelope.parent_id
     yield replace(
         envelope,
-        headers=short,
+        parent_id=parent if parent is not None and ids.is_usable(parent) else None,
+        headers=_smallest(managed),
         route=UNKNOWN_HOP,
-        status=_failed(envelope, f"{problem}; its headers and its route were dropped"),
+        status=_bounded(_failed(envelope, f"{problem}; its headers and its route were dropped")),
         status_extra={},
         extra={},
     )
+
+
+def _with_short_error(envelope: Envelope, problem: str) -> Envelope | None:
+    """The envelope with its error within the size of reports, which says so; None if the error is not the large part."""
+    before = envelope.status
+    if before is None or before.error is None:
+        return None
+    short = shortened(before.error)
+    if short == before.error:
+        return None
+    note = f"… ({problem}; the error was cut)"
+    error = replace(short, message=short.message[: MESSAGE_LIMIT - len(note)] + note)
+    return replace(envelope, status=replace(before, error=error))
+
+
+def _smallest(managed: Mapping[str, Raw]) -> dict[str, Raw]:
+    """Managed headers that have room, the smallest first."""
+    kept: dict[str, Raw] = {}
+    left = _MANAGED_HEADERS
+    for size, name in sorted((_sent_size(name, raw), name) for name, raw in managed.items()):
+        left -= size
+        if size > _LONGEST_MANAGED_HEADER or left < 0:
+            break
+        kept[name] = managed[name]
+    return kept
+
+
+def _sent_size(name: str, raw: Raw) -> int:
+    return len(escape(msgspec.json.encode(name))) + len(escape(bytes(raw)))
 
 
 def _failed(envelope: Envelope, message: str) -> status.Status:
@@ -141,6 +179,13 @@ def _failed(envelope: Envelope, message: str) -> status.Status:
     before = envelope.status or status.Status()
     error = ErrorInfo(type="EnvelopeTooLarge", message=message)
     return replace(before, phase=states.FAILED, reason="RuntimeError", error=error)
+
+
+def _bounded(failed: status.Status) -> status.Status:
+    """The status with texts of a bounded size: a sender may have written them."""
+    times = {name: getattr(failed, name) for name in ("created_at", "updated_at", "deadline_at")}
+    short = {name: format_time(parse_time(text)) if text else None for name, text in times.items()}
+    return replace(failed, actor=failed.actor and failed.actor[: names.LABEL_LIMIT], **short)
 
 
 def _encode_with_reference(envelope: Envelope, reference: PayloadReference) -> bytes:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.hop import Delivery
-from asya.protocol.codec import ParseError, decode
+from asya.protocol.codec import ParseError, decode, encode
 from asya.testing.services.clients import Bucket
 from asya.testing.services.direct import MemoryS3
 from tests.doubles.envelopes import message, status
@@ -114,6 +114,49 @@ def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
     envelope = make(s3).redeem(decode(offloaded.body))
     assert offloaded.actor == "x-sump"
     assert envelope.route.curr == "x-sump"
+
+
+ERROR = {"type": "ValueError", "message": "no", "mro": [], "traceback": ""}
+CHARACTERS = ("a", '"', "é", "あ", "\ufffe")
+
+
+def placed(text: str) -> dict[str, dict[str, Any]]:
+    """Members of a failed envelope that a sender has written, with the text in one place of each."""
+    parts = [text[:100]] * (len(text) // 130)
+    return {
+        **{
+            f"error.{name}": {"status": status(phase="failed", reason="Timeout", error=ERROR | {name: value})}
+            for name, value in (("message", text), ("type", text), ("traceback", text), ("mro", parts))
+        },
+        **{name: {"status": status(phase="failed", **{name: text})} for name in ("actor", "reason", "own")},
+        "prev": {"route": {"prev": [text], "curr": "infer", "next": []}},
+        "next": {"route": {"prev": [], "curr": "infer", "next": parts}},
+        "header": {"headers": {"mine": text}},
+        "managed": {"headers": {"x-asya-root": text}},
+        "many managed": {"headers": {f"x-asya-{number}": text[:1000] for number in range(len(text) // 1100)}},
+        "many names": {"headers": {f"x-asya-{text[:300]}{number}": 1 for number in range(len(text) // 330)}},
+        "unknown key": {"other": text},
+        "parent": {"parent_id": text},
+    }
+
+
+@pytest.mark.rule("4.too-large-for-its-headers")
+@pytest.mark.parametrize("character", CHARACTERS)
+@pytest.mark.parametrize("place", placed(""))
+def test_an_end_that_sqs_has_brought_is_sent_on(place: str, character: str) -> None:
+    """Its sender wrote UTF-8, and what the mesh writes is ASCII."""
+    most = 256 * 1024
+    members = placed(character * ((most - 3000) // len(character.encode())))[place]
+    received = decode(json.dumps(json.loads(message(**members)), ensure_ascii=False).encode())
+    offloaded = make(MemoryS3(), most).offload(Delivery("x-sink", encode(received), "sink"))
+    assert len(offloaded.body) <= most
+    sent = decode(offloaded.body)
+    assert sent.id == received.id
+    assert sent.status is not None
+    if place.startswith("error."):
+        assert (offloaded.actor, sent.status.reason, sent.route) == ("x-sink", "Timeout", received.route)
+        assert sent.status.error is not None
+        assert sent.status == received.status or sent.status.error.message.endswith("; the error was cut)")
 
 
 @pytest.mark.rule("4.claim-check.trouble")
