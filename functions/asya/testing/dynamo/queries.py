@@ -120,11 +120,14 @@ def query_page(
 
 def copied(value: T) -> T:
     """Return a deep copy."""
+    copy: Any = value
     if isinstance(value, dict):
-        return cast("T", {name: copied(one) for name, one in value.items()})
-    if isinstance(value, list):
-        return cast("T", [copied(one) for one in value])
-    return cast("T", set(value)) if isinstance(value, set) else value
+        copy = {name: one if isinstance(one, str) else copied(one) for name, one in value.items()}
+    elif isinstance(value, list):
+        copy = [copied(one) for one in value]
+    elif isinstance(value, set):
+        copy = set(value)
+    return cast("T", copy)
 
 
 def _projected(item: Item, index: Index, *, whole: bool) -> Item:

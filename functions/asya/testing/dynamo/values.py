@@ -216,16 +216,21 @@ def item_bytes(item: Item) -> int:
 
 
 def _bytes_of(value: Value) -> int:
-    content = value[kind_of(value)]
-    if isinstance(content, str):
-        return len(content.encode())
-    if isinstance(content, bytes):
-        return len(content)
-    if isinstance(content, Mapping):
-        return 3 + sum(len(name.encode()) + 1 + _bytes_of(one) for name, one in content.items())
-    if isinstance(content, list):
-        return 3 + sum(1 + (_bytes_of(one) if isinstance(one, Mapping) else len(one)) for one in content)
-    return 1
+    kind = kind_of(value)
+    content = value[kind]
+    match kind:
+        case "S" | "N":
+            return len(content.encode())
+        case "B":
+            return len(content)
+        case "M":
+            return 3 + sum([len(name.encode()) + 1 + _bytes_of(one) for name, one in content.items()])
+        case "L":
+            return 3 + sum([1 + _bytes_of(one) for one in content])
+        case "SS" | "NS" | "BS":
+            return 3 + sum([1 + len(one) for one in content])
+        case _:
+            return 1
 
 
 def check_batch_size(sizes: list[int], limit: int) -> None:
