@@ -331,7 +331,13 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "unit/asya/capabilities/fan_in/test_sets.py": ("test_a_set_that_its_function_cannot_hold_fails_its_origin",),
         "unit/asya/capabilities/fan_in/aws/test_slice_store.py": ("test_no_slice_of_a_set_that_is_too_large_is_read",),
-        "unit/asya/protocol/test_slices.py": ("test_a_malformed_header_is_named",),
+        "unit/asya/protocol/test_slices.py": (
+            "test_a_malformed_header_is_named",
+            "test_a_header_in_too_many_sets_is_malformed",
+        ),
+        "unit/asya/ends/lambdas/test_ends_sets.py": (
+            "test_an_end_sends_one_message_to_each_set_and_none_for_a_header_that_is_too_deep",
+        ),
         "unit/asya/ends/test_stored_json.py": ("test_the_depth_of_a_payload_bounds_its_object",),
         "unit/asya/tasks/aws/test_lists_filters.py": ("test_a_page_has_so_many_bytes_or_one_item",),
         "unit/asya/tasks/aws/test_failure_groups.py": ("test_groups_are_those_of_the_listed_tasks",),
@@ -354,6 +360,13 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "job.reads": {
         "unit/asya/heavy/test_run_request.py": ("test_10_a_session_reads_the_stored_envelopes_of_its_run",),
+    },
+    "job.resident": {
+        "unit/asya/heavy/test_run_request.py": ("test_10_a_run_that_lingers_says_nothing_of_another_one",),
+        "unit/asya/heavy/aws/test_run_files.py": (
+            "test_10_a_sign_of_life_is_of_now",
+            "test_10_a_sign_of_life_of_another_form_is_none",
+        ),
     },
     "job.calls": {
         "infra/test_permissions.py": ("test_a_job_role_sends_no_message_and_reaches_no_table",),

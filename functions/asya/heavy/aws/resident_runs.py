@@ -68,13 +68,16 @@ class Batches:
         return self._create(folder, msgspec.json.encode(Closed(reason))) or not self._run_in(folder)
 
     def presence(self, actor: str, number: int, *, now: datetime) -> Presence | None:
-        """What a resident run that is idle has said last, unless that is more than `FRESH` ago."""
+        """What a resident run that is idle has said last, unless that is more than `FRESH` ago, or as much ahead.
+
+        Its job writes it, and with a time ahead a run that has died would stay idle.
+        """
         try:
             content = self._s3.get_object(Bucket=self._bucket, Key=presence_key(actor, number))["Body"].read(
                 _HEAD_BYTES
             )
             presence = msgspec.json.decode(content, type=Presence)
-            return presence if now - parse_time(presence.at) <= FRESH else None
+            return presence if abs(now - parse_time(presence.at)) <= FRESH else None
         except UNREADABLE:
             return None  # a job may write anything
         except ClientError as error:

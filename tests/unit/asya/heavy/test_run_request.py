@@ -259,6 +259,18 @@ def test_10_a_run_that_gets_envelopes_later_reads_those_of_its_actor() -> None:
 
 
 @pytest.mark.rule("10.job-writes")
+@pytest.mark.parametrize("action", ["s3:PutObject", "s3:DeleteObject", "s3:GetObject"])
+@pytest.mark.parametrize("run", ["heavy/0000000041", "heavy/0000000043", "heavy2/0000000042"])
+def test_10_a_run_that_lingers_says_nothing_of_another_one(run: str, action: str) -> None:
+    """Neither that it is idle, nor what its next batch is."""
+    policy = session_policy(stored(1, linger=60.0), JOB, DEPLOYMENT)
+    runs = f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}/runs"
+    for name in ("presence.json", "000001/manifest.json", "000001/attempts/a/commit.json"):
+        assert allowed(policy, action, f"{runs}/heavy/0000000042/batches/{name}")
+        assert not allowed(policy, action, f"{runs}/{run}/batches/{name}")
+
+
+@pytest.mark.rule("10.job-writes")
 @pytest.mark.parametrize("action", ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"])
 def test_10_a_session_writes_its_attempts_and_logs_alone(action: str) -> None:
     """The manifest says which envelopes the results belong to, so a job that wrote it could forge those of others."""

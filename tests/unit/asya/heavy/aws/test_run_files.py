@@ -1,8 +1,9 @@
 """What a job writes for the crew is read with a limit: 700 MB would end a reconciler, and with it the repairs of others."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import count
 from typing import Any
@@ -126,6 +127,33 @@ def test_10_a_file_that_nobody_can_read_counts_as_missing(form: dict[str, str]) 
     assert list(heartbeats.partials(RUN, "a", "")) == [("fly-000001.jsonl", [])]
     with pytest.raises(ResultsError, match="missing or unreadable"):
         list(results.lines(RUN, "a", PART))
+
+
+@pytest.mark.rule("10.resident.idle")
+@pytest.mark.parametrize(
+    ("seconds", "counts"), [(-3600, False), (-6, False), (-5, True), (0, True), (5, True), (6, False), (1e10, False)]
+)
+def test_10_a_sign_of_life_is_of_now(seconds: float, counts: bool) -> None:
+    """The job writes it. With a time ahead, a run that has died would be idle until then."""
+    s3: Any = MemoryS3()
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    at = format_time(now + timedelta(seconds=seconds))
+    s3.put_object(
+        Bucket="b", Key=presence_key("heavy", 7), Body=msgspec.json.encode(Presence(at=at, batch=1, since=at))
+    )
+    assert (Batches(s3, bucket="b").presence("heavy", 7, now=now) is not None) is counts
+
+
+@pytest.mark.rule("10.resident.idle")
+@pytest.mark.parametrize("at", [None, 5, "", "now", "9999-99-99T00:00:00Z", {}, []])
+@pytest.mark.parametrize("field", ["at", "batch", "since"])
+def test_10_a_sign_of_life_of_another_form_is_none(field: str, at: object) -> None:
+    s3: Any = MemoryS3()
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    content = {"at": format_time(now), "batch": 1, "since": format_time(now)} | {field: at}
+    s3.put_object(Bucket="b", Key=presence_key("heavy", 7), Body=json.dumps(content).encode())
+    found = Batches(s3, bucket="b").presence("heavy", 7, now=now)
+    assert found is None or (field, at) == ("batch", 5) or field == "since"
 
 
 @pytest.mark.rule("10.resident.idle")
