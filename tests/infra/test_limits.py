@@ -1,7 +1,7 @@
 """The limit gate over meshes of several sizes, a fifth of their actors heavy: AWS would accept each.
 
-Policies are longest with a customer managed key and a network, and many actors have the most of them. `make test` has 30 such actors,
-and 20 with a hundred triggers; `make test-full` has up to 300.
+Policies are longest with a customer managed key and a network, and many actors have the most of them. `make test` has 30 such
+actors, and 20 with a hundred triggers; `make test-full` has up to 300.
 """
 
 import os
