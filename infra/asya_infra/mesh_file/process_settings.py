@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from asya_infra.mesh_file.user_code import CodeError, find_definition, parse_file
+from asya_infra.mesh_file.user_code import CodeError, own_files, parse_file
 
 _ENVIRONMENT = "os.environ"
 _HADOOP = "hadoopConfiguration()"
@@ -16,14 +16,19 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 def find_process_settings(folder: Path, job: str) -> Iterator[tuple[Path, int, str]]:
-    """Yield file, line and setting of each change of the process by the functions of the job's module (`protocol §10.parallel`).
+    """Yield file, line and setting of each change of the process by functions of a job (`protocol §10.parallel`).
 
-    Statements outside of functions run once, before all calls.
+    These are the functions of its module, and of the modules of the folder that it imports. Statements outside of functions run
+    once.
     """
     try:
-        path = find_definition(folder, job).path
+        for path in own_files(folder, job):
+            yield from _settings_in(path)
     except CodeError:
         return
+
+
+def _settings_in(path: Path) -> Iterator[tuple[Path, int, str]]:
     tree = parse_file(path)
     names = _aliases(tree)
     inside = {node for function in ast.walk(tree) if isinstance(function, _FUNCTIONS) for node in ast.walk(function)}

@@ -241,6 +241,24 @@ def find_imports(folder: Path, name: str) -> Iterator[Import]:
         return
 
 
+def own_files(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the file of a definition, and those of the folder that it imports anywhere, without the libraries of the mesh.
+
+    Raises:
+        CodeError: as in `find_definition`.
+    """
+    files = [find_definition(folder, name).path]
+    for path in files:  # which grows
+        yield path
+        imports = (node for node in ast.walk(parse_file(path)) if isinstance(node, ast.Import | ast.ImportFrom))
+        found = (each for statement in imports for each in _own_modules(folder, path, statement))
+        files += dict.fromkeys(each for each in found if each not in files and not _is_library(folder, each))
+
+
+def _is_library(folder: Path, path: Path) -> bool:
+    return path.relative_to(folder).parts[0].removesuffix(".py") in LIBRARIES
+
+
 _Import = ast.Import | ast.ImportFrom
 
 

@@ -59,3 +59,44 @@ def test_10_a_job_that_changes_nothing_of_its_process_is_fine(tmp_path: Path, st
         f"def crunch(spark, payload):\n    {statement}\n"
     )
     assert not list(find_process_settings(tmp_path, "heavy.crunch"))
+
+
+@pytest.mark.rule("10.parallel")
+@pytest.mark.parametrize(
+    ("statement", "module"),
+    [
+        ("import helper", "helper.py"),
+        ("from helper import act", "helper.py"),
+        ("from helper import *", "helper.py"),
+        ("import parts.helper as h", "parts/helper.py"),
+        ("from parts import helper", "parts/helper.py"),
+        ("def later():\n    from parts.helper import act", "parts/helper.py"),
+        ("try:\n    import fast\nexcept ImportError:\n    import helper", "helper.py"),
+        ("import between", "helper.py"),
+        ("import loop", "helper.py"),
+        ("from parts import up", "parts/helper.py"),
+    ],
+)
+def test_10_the_imports_of_a_job_are_searched_too(tmp_path: Path, statement: str, module: str) -> None:
+    files = {
+        "between.py": "import helper\n",
+        "loop.py": "import heavy\nimport helper\n",
+        "parts/__init__.py": "",
+        "parts/up.py": "from .helper import act\n",
+        module: "import os\ndef act():\n    os.environ['A'] = 'b'\n",
+        "heavy.py": f"{statement}\ndef crunch(spark, payload):\n    return payload\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(find_process_settings(tmp_path, "heavy.crunch")) == [(tmp_path / module, 3, "os.environ")]
+
+
+@pytest.mark.rule("10.parallel")
+def test_10_what_a_job_does_not_import_and_the_library_are_not_searched(tmp_path: Path) -> None:
+    setting = "import os\ndef act():\n    os.environ['A'] = 'b'\n"
+    (tmp_path / "asya_spark").mkdir()
+    for name in ("other.py", "asya_spark/__init__.py", "asya_spark/data.py"):
+        (tmp_path / name).write_text(setting)
+    (tmp_path / "heavy.py").write_text("from asya_spark import data\ndef crunch(spark, payload):\n    return payload\n")
+    assert not list(find_process_settings(tmp_path, "heavy.crunch"))
