@@ -139,3 +139,138 @@ def test_a_run_that_polls_s3_holds_no_slot(cloud: StandIn, boto3_path: str) -> N
     assert cloud.run(waits)["state"] == "RUNNING"
     cloud.put("data/poller/next", "")
     assert cloud.wait(waits)["state"] == "SUCCESS"
+
+
+KEYS = (
+    *(
+        "a:b.txt",
+        ".hidden",
+        "._x.crc",
+        ".x/part",
+        "x [1].txt",
+        " a\tb",
+        "é😀.txt",
+        "_temporary_1/x",
+        "back\\slash",
+        "100%25 + #",
+    ),
+    *("star*?.txt", "{a,b}.txt", "12:30/[x]:y", "~", "_SUCCESS", "x=1/y=a:b"),
+)
+COPIES = """
+import sys
+import boto3
+from pyspark.sql import SparkSession
+bucket = sys.argv[1]
+spark = SparkSession.builder.getOrCreate()
+jvm, conf = spark._jvm, spark._jsc.hadoopConfiguration()
+def path(*names):
+    found = jvm.org.apache.hadoop.fs.Path(f"s3://{bucket}/data/odd")
+    for name in names:
+        found = jvm.org.apache.hadoop.fs.Path(found, jvm.org.apache.hadoop.fs.Path(None, None, name))
+    return found
+def count(folder):
+    return spark.read.format("binaryFile").option("recursiveFileLookup", True).load(folder.toString()).count()
+source, target = path("in"), path("out")
+files = source.getFileSystem(conf)
+copied = files.listFiles(source, True)
+while copied.hasNext():
+    each = copied.next().getPath()
+    below = each.toUri().getPath()[len(source.toUri().getPath()) + 1:]
+    jvm.org.apache.hadoop.fs.FileUtil.copy(files, each, files, path("out", *below.split("/")), False, conf)
+print(count(source), files.exists(path("in", "empty")))
+s3 = boto3.client("s3")
+s3.put_object(Bucket=bucket, Key="data/odd/in//x", Body=b"1")
+for read in (lambda: spark.read.text(f"s3://{bucket}/data/odd/in"), lambda: spark.read.text(f"s3://{bucket}/data/odd/in//x")):
+    try:
+        read()
+    except ValueError as error:
+        print(type(error).__name__, f"'s3://{bucket}/data/odd/in//x'" in str(error))
+print(count(target))
+"""
+
+
+def test_spark_reads_and_writes_any_key_or_is_refused(cloud: StandIn, boto3_path: str) -> None:
+    for key in KEYS:
+        cloud.put(f"data/odd/in/{key}", key)
+    cloud.put("data/odd/in/empty/", "")
+
+    run_id = cloud.start(COPIES, BUCKET, name="copies", parameters=boto3_path)
+    run = cloud.wait(run_id)
+
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    assert (cloud.folder.emr / run_id / "stdout").read_text().splitlines() == [
+        "11 True",  # without hidden names
+        "UnseenObjectError True",
+        "UnseenObjectError True",
+        "11",
+    ]
+    assert {key.removeprefix("data/odd/out/") for key in cloud.keys("data/odd/out/")} == set(KEYS)
+    s3 = cloud.client("s3")
+    for key in KEYS:
+        assert s3.get_object(Bucket=BUCKET, Key=f"data/odd/out/{key}")["Body"].read() == key.encode()
+    assert set(cloud.keys("data/odd/in/")) == {f"data/odd/in/{key}" for key in (*KEYS, "empty/", "/x")}
+
+
+DIFFERS = """
+import subprocess, sys
+import boto3
+from pyspark.sql import SparkSession
+bucket, key = sys.argv[1], "data/differs"
+spark = SparkSession.builder.config("spark.sql.sources.partitionOverwriteMode", "dynamic").getOrCreate()
+s3, Path = boto3.client("s3"), spark._jvm.org.apache.hadoop.fs.Path
+def path(name):
+    return Path(f"s3://{bucket}/{key}/{name}")
+files = path("").getFileSystem(spark._jsc.hadoopConfiguration())
+def create(name):
+    stream = files.create(path(name), False)
+    stream.write(bytearray(b"mine"))
+    stream.close()
+def listed(prefix):
+    page = s3.list_objects_v2(Bucket=bucket, Prefix=f"{key}/{prefix}")
+    return sorted(entry["Key"][len(key) + 1:].partition("-")[0] for entry in page.get("Contents", []))
+
+create("folder/x")
+create("out/_temporary/0/draft")
+create("out/.spark-staging-1/p=1/draft")
+create("out/.hidden")
+files.delete(path("folder/x"), False)
+print("an empty folder", files.exists(path("folder")), listed("folder"))
+print("drafts", listed("out"))
+create("many/1")
+create("many/2")
+print("a rename", files.rename(path("many"), path("moved")), listed("many"), listed("moved"))
+for days in ([1, 2], [2]):
+    frame = spark.createDataFrame([(day, day) for day in days], "n int, day int").coalesce(1)
+    frame.write.mode("overwrite").partitionBy("day").parquet(f"s3://{bucket}/{key}/dynamic")
+print("dynamic", listed("dynamic"))
+spark.range(1).coalesce(1).write.mode("overwrite").parquet(f"s3://{bucket}/{key}/static")
+print("static", listed("static"))
+s3.put_object(Bucket=bucket, Key=f"{key}/claimed", Body=b"theirs")
+try:
+    s3.put_object(Bucket=bucket, Key=f"{key}/claimed", Body=b"mine", IfNoneMatch="*")
+except s3.exceptions.ClientError as error:
+    print("conditional", error.response["Error"]["Code"])
+other = f"import boto3; boto3.client('s3').put_object(Bucket='{bucket}', Key='{key}/raced', Body=b'theirs')"
+print("pulled", files.exists(path("claimed")))  # the next command of Spark brings nothing more
+subprocess.run([sys.executable, "-c", other], check=True)
+create("raced")
+"""
+OTHERWISE = """an empty folder True []
+drafts ['out/.hidden']
+a rename True [] ['moved/1', 'moved/2']
+dynamic ['dynamic/day=1/part', 'dynamic/day=2/part']
+static ['static/_SUCCESS', 'static/part']
+conditional PreconditionFailed
+pulled True
+"""
+
+
+def test_what_the_folder_does_otherwise_than_s3(cloud: StandIn, boto3_path: str) -> None:
+    """Each of these is in the table of differences, and S3A does it otherwise."""
+    run_id = cloud.start(DIFFERS, BUCKET, name="differs", parameters=boto3_path)
+    run = cloud.wait(run_id)
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    assert (cloud.folder.emr / run_id / "stdout").read_text() == OTHERWISE
+    assert cloud.keys("data/differs/out") == ["data/differs/out/.hidden"]
+    raced = cloud.client("s3").get_object(Bucket=BUCKET, Key="data/differs/raced")
+    assert raced["Body"].read() == b"mine"

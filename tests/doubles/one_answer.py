@@ -23,7 +23,7 @@ _OF_A_RUN = (
     *("spark.app.", "spark.driver.port", "spark.local.dir", "spark.sql.warehouse.dir", "spark.master"),
     *("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions", "spark.jars", "spark.repl.local.jars"),
     *("spark.executorEnv.ASYA_", "spark.executorEnv.PYTHONPATH", "spark.submit."),
-    *("spark.hadoop.fs.s3.", "spark.hadoop.fs.s3a.", "spark.hadoop.fs.viewfs."),
+    *("spark.hadoop.fs.s3.", "spark.hadoop.fs.s3a.", "spark.hadoop.fs.viewfs.", "spark.hadoop.fs.disk."),
 )
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "3",

@@ -1,5 +1,7 @@
 """A table of folders in memory: its files and its commits."""
 
+from collections.abc import Callable
+
 from asya_spark.files import is_hidden
 
 
@@ -21,10 +23,25 @@ class StoredFiles:
         return uri in self._store or bool(self._store.below(uri))
 
     def rename(self, uri: str, target: str) -> bool:
-        if uri not in self._store or target in self._store:
-            return False
-        self._store[target] = self._store.pop(uri)
-        return True
+        return all(part() for part in self.parts_of_rename(uri, target))
+
+    def parts_of_rename(self, uri: str, target: str) -> tuple[Callable[[], bool], ...]:
+        """The requests of a rename on S3, where it is none: anything may happen between them. One that fails ends it."""
+
+        def look() -> bool:
+            return uri in self._store and target not in self._store
+
+        def copy() -> bool:
+            if uri not in self._store:
+                return False
+            self._store[target] = self._store[uri]
+            return True
+
+        def remove() -> bool:
+            self._store.pop(uri, None)
+            return True
+
+        return look, copy, remove
 
     def remove_folder(self, uri: str) -> None:
         for name in self._store.below(uri):

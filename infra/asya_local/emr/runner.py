@@ -24,7 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_local.emr.access.policies import expand_buckets, folders, readable_prefixes
 from asya_local.emr.clients import client
-from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncRequest
+from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncAnswer, SyncRequest
 from asya_local.emr.drivers.private_settings import private_settings
 from asya_local.emr.local_spark import Launch, launch_of, local_conf
 from asya_local.emr.storage.listing import MirrorError, refused_paths
@@ -112,6 +112,9 @@ def upload_logs(run: JobRun, folder: Path, s3: Any) -> None:
             _logger.warning("%s: log %s not copied to %s: %s", run.run_id, name, uri, error)
 
 
+_DISK = "disk"
+"""The scheme of the folder behind `s3://`."""
+_FILES = "org.apache.hadoop.fs.RawLocalFileSystem"
 _PUSH_EVERY = 1.0
 """Seconds between two uploads of control files such as heartbeats and journals."""
 
@@ -177,6 +180,7 @@ class Runner:
             documents = self._policy_documents()
             mirror = self._mirror(session, documents)
             driver_job.conf.update(mounts(mirror))
+            driver_job.unseen.update(mirror.unseen)
             driver_job.refused_paths.extend(refused_paths(session.s3, self._expand(folders(documents))))
             readable = readable_prefixes(documents)
             driver_job.readable_paths.extend(f"s3://{place.bucket}/{place.pattern}" for place in readable)
@@ -331,8 +335,8 @@ class Runner:
             raise RunFailedError(self._push_error)
         return outcome
 
-    def _synchronize(self, request: SyncRequest, mirror: Mirror, driver: Driver) -> str:
-        """Bring S3 or the mirror up to date for a job that uses S3 beside Spark; return the error if S3 fails."""
+    def _synchronize(self, request: SyncRequest, mirror: Mirror, driver: Driver) -> SyncAnswer:
+        """Bring S3 or the mirror up to date for a job that uses S3 beside Spark."""
         try:
             if request.is_push:
                 mirror.push_complete()
@@ -341,8 +345,8 @@ class Runner:
         except MirrorError as error:
             if request.is_push:
                 self._fail_push(error, driver)
-            return str(error)
-        return ""
+            return SyncAnswer(str(error), mirror.unseen)
+        return SyncAnswer(unseen=mirror.unseen)
 
     def _fail_push(self, error: MirrorError, driver: Driver) -> None:
         self._push_error = self._push_error or str(error)
@@ -364,12 +368,16 @@ def _absolute_entries(folder: Path, python_path: str) -> list[str]:
 
 
 def mounts(mirror: Mirror) -> dict[str, str]:
-    """Return the Spark configuration that mounts the mirror at `s3://` and `s3a://`."""
-    conf: dict[str, str] = {}
+    """Return the Spark configuration that mounts the mirror at `s3://` and `s3a://`.
+
+    The files have no checksums beside them, which Hadoop writes for `file://`: any key but theirs could be a key of S3.
+    """
+    conf = {f"spark.hadoop.fs.{_DISK}.impl": _FILES}
     for scheme in ("s3", "s3a"):
         conf[f"spark.hadoop.fs.{scheme}.impl"] = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
         target = f"spark.hadoop.fs.viewfs.overload.scheme.target.{scheme}.impl"
-        conf[target] = "org.apache.hadoop.fs.LocalFileSystem"
+        conf[target] = _FILES
     for bucket in mirror.buckets:
-        conf[f"spark.hadoop.fs.viewfs.mounttable.{bucket}.linkFallback"] = (mirror.root / bucket).as_uri()
+        folder = (mirror.root / bucket).as_uri().replace("file:", f"{_DISK}:", 1)
+        conf[f"spark.hadoop.fs.viewfs.mounttable.{bucket}.linkFallback"] = folder
     return conf

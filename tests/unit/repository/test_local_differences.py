@@ -74,6 +74,16 @@ def test_each_module_of_the_local_cloud_is_documented_or_neutral() -> None:
     assert modules - in_table == NEUTRAL.keys()
 
 
+def test_each_difference_of_spark_is_shown_by_a_test() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("### Spark and S3", 1)[1].split("\n#", 1)[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 5
+    for row in rows:
+        assert "::" in row[4], f"no test shows {row[1]}"
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row[4] + row[5]):
+            assert f"\ndef {name}(" in (PROJECT / path).read_text(encoding="utf-8"), name
+
+
 def test_each_documented_name_exists() -> None:
     names = documented()
     modules = {name for name in names if name.startswith("asya_")}

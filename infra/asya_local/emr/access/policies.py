@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -24,6 +25,16 @@ def as_list(value: str | Sequence[str] | None) -> list[str]:
     if value is None:
         return []
     return [value] if isinstance(value, str) else list(value)
+
+
+def matches(pattern: str, key: str) -> bool:
+    """Return whether a pattern of IAM names a key: `*` and `?` are wildcards, brackets are characters."""
+    return _compiled(pattern).fullmatch(key) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
 
 
 _OBJECT = re.compile(r"arn:[^:]*:s3:::([^/]+)/(.*)", re.DOTALL)

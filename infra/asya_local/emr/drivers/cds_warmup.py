@@ -19,8 +19,9 @@ def mounts(bucket: str, uri: str) -> dict[str, str]:
     view = "spark.hadoop.fs.viewfs"
     return {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
-        f"{view}.overload.scheme.target.s3.impl": "org.apache.hadoop.fs.LocalFileSystem",
-        f"{view}.mounttable.{bucket}.linkFallback": uri,
+        f"{view}.overload.scheme.target.s3.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "spark.hadoop.fs.disk.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        f"{view}.mounttable.{bucket}.linkFallback": uri.replace("file:", "disk:", 1),
     }
 
 

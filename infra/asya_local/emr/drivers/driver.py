@@ -6,7 +6,8 @@
     driver.py <file descriptor to read jobs from> <file descriptor to write outcomes to> [--reuse]
 
 The driver writes `ready`. It reads each job as one line of JSON, and answers with one line of JSON: the exit code, and the error
-of a failed job. Before, it may write requests to synchronize S3 (`s3_sync.py`), each of which gets one line as its answer.
+of a failed job. Before, it may write requests to synchronize S3 (`s3_sync.py`), each of which gets one line as its answer: the
+error, and the objects that Spark does not see then.
 Without `--reuse` it runs one job and exits with the job's exit code.
 """
 
@@ -86,13 +87,22 @@ def _forget(modules: set[str]) -> None:
             del sys.modules[name]
 
 
-def _run(job: dict[str, Any], gateway: Any, ask: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
+def _run(job: dict[str, Any], gateway: Any, ask: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     outcome: dict[str, Any] = {"exit_code": 0, "error": ""}
+    unseen: dict[str, str] = dict(job["unseen"])
+
+    def synchronize(request: dict[str, Any]) -> str:
+        answer = ask(request)
+        unseen.update(answer["unseen"])
+        for name in unseen.keys() - answer["unseen"].keys():
+            del unseen[name]
+        return str(answer["error"])
+
     try:
         with (
             _job_environment(job, gateway),
-            _synchronizing(job["mirror"], gateway, ask),
-            _refusing(job["refused_paths"], *_WITH_PATHS, readable=job["readable_paths"]),
+            _synchronizing(job["mirror"], gateway, synchronize),
+            _refusing(job["refused_paths"], *_WITH_PATHS, readable=job["readable_paths"], unseen=unseen),
             _faulty_executors(SparkContext, job["executor_delay"], job["executor_loss"]),
         ):
             runpy.run_path(job["entry_point"], run_name="__main__")
@@ -138,9 +148,9 @@ def main(read_from: int, write_to: int, *, reuse: bool) -> int:
     outcome: dict[str, Any] = {"exit_code": 0}
     with os.fdopen(read_from) as jobs, os.fdopen(write_to, "w", buffering=1) as outcomes:
 
-        def ask(request: dict[str, Any]) -> str:
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
             outcomes.write(json.dumps(request) + "\n")
-            return str(json.loads(jobs.readline())["error"])
+            return dict(json.loads(jobs.readline()))
 
         outcomes.write("ready\n")
         while line := jobs.readline():

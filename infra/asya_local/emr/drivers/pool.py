@@ -44,6 +44,7 @@ class DriverJob:
     stderr: str
     refused_paths: list[str] = field(default_factory=list)
     readable_paths: list[str] = field(default_factory=list)
+    unseen: dict[str, str] = field(default_factory=dict)
     executor_delay: float = 0.0
     executor_loss: float | None = None
 
@@ -67,6 +68,19 @@ class SyncRequest:
 
     is_push: bool
     names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SyncAnswer:
+    """The answer to a request.
+
+    Attributes:
+        error: Why S3 failed; empty if it did not.
+        unseen: The objects that Spark does not see, as `Mirror.unseen` has them.
+    """
+
+    error: str = ""
+    unseen: Mapping[str, str] = field(default_factory=dict)
 
 
 class Driver:
@@ -108,12 +122,12 @@ class Driver:
         self._is_ready = self._is_ready or self._outcomes.readline().strip() == "ready"
         return self._is_ready
 
-    def run(self, job: DriverJob, synchronize: Callable[[SyncRequest], str]) -> JobOutcome:
+    def run(self, job: DriverJob, synchronize: Callable[[SyncRequest], SyncAnswer]) -> JobOutcome:
         """Run a job and return its outcome, also if the driver is killed.
 
         Args:
             job: The job.
-            synchronize: Answers the job's requests before it goes on: with an error, or an empty text.
+            synchronize: Answers the job's requests before it goes on.
         """
         self._tell(asdict(job))
         while line := self._outcomes.readline():
@@ -122,7 +136,7 @@ class Driver:
                 return JobOutcome(**message)
             names = message["names"]
             request = SyncRequest(message["sync"] == "push", None if names is None else tuple(names))
-            self._tell({"error": synchronize(request)})
+            self._tell(asdict(synchronize(request)))
         code = self._process.wait()
         reason = f"the driver was killed by {signal.Signals(-code).name}" if code < 0 else ""
         return JobOutcome(128 - code if code < 0 else code or 1, reason)

@@ -1,4 +1,4 @@
-"""Refuses the paths that S3A could not open under a run's permissions. Spark reads local files here, which have none.
+"""Refuses the paths that S3A could not open under a run's permissions, and those of objects that no local file can be.
 
 The driver loads this module by its path. Checked are the paths of DataFrames, streams and RDDs, and those in the text of SQL.
 """
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _METHODS = (
     *("csv", "json", "load", "orc", "parquet", "save", "start", "text", "xml"),
@@ -31,8 +31,14 @@ class RefusedPathError(PermissionError):
     """S3A would get 403 for this path."""
 
 
+class UnseenObjectError(ValueError):
+    """S3 has an object at this path, or below it, that no file of this machine can be."""
+
+
 @contextlib.contextmanager
-def refusing(refused: Collection[str], *classes: Any, readable: Collection[str] = ()) -> Iterator[None]:
+def refusing(
+    refused: Collection[str], *classes: Any, readable: Collection[str] = (), unseen: Mapping[str, str] | None = None
+) -> Iterator[None]:
     """Refuse paths in the calls of Spark's readers and writers.
 
     Args:
@@ -40,31 +46,57 @@ def refusing(refused: Collection[str], *classes: Any, readable: Collection[str] 
         classes: `DataFrameReader` and `DataFrameWriter`.
         readable: The patterns of IAM, such as `s3://bucket/folder/*`, of all that may be read; without any, the rest is
             not refused.
+        unseen: Objects that Spark does not see here, as `bucket/key`, with the reason. May change.
     """
     patterns = [_compiled(pattern) for pattern in readable]
     originals = [(each, name, getattr(each, name)) for each in classes for name in _METHODS if hasattr(each, name)]
     try:
-        for each, name, method in originals if refused or patterns else ():
-            setattr(each, name, _checked(method, lambda path: is_refused(path, refused) or _is_beyond(path, patterns)))
+        for each, name, method in originals if refused or patterns or unseen is not None else ():
+            setattr(each, name, _checked(method, lambda path: _check(path, refused, patterns, unseen or {})))
         yield
     finally:
         for each, name, method in originals:
             setattr(each, name, method)
 
 
-def _checked(method: Callable[..., Any], refuses: Callable[[str], bool]) -> Callable[..., Any]:
+def _checked(method: Callable[..., Any], check: Callable[[str], None]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         for path in _paths([*args, *kwargs.values()]):
-            if refuses(path):
-                raise RefusedPathError(
-                    f"getFileStatus on {path}: 403 Forbidden (AccessDenied). S3A sends HEAD to the path before it reads or "
-                    "writes it, so the run needs s3:GetObject on this key, beside the keys below it. The key `access` of an "
-                    "actor grants it"
-                )
+            check(path)
         return method(self, *args, **kwargs)
 
     return call
+
+
+def _check(
+    path: str, refused: Collection[str], readable: Collection[re.Pattern[str]], unseen: Mapping[str, str]
+) -> None:
+    if is_refused(path, refused) or _is_beyond(path, readable):
+        raise RefusedPathError(
+            f"getFileStatus on {path}: 403 Forbidden (AccessDenied). S3A sends HEAD to the path before it reads or "
+            "writes it, so the run needs s3:GetObject on this key, beside the keys below it. The key `access` of an "
+            "actor grants it"
+        )
+    name = unseen_object(path, unseen)
+    if name is not None:
+        raise UnseenObjectError(
+            f"{path}: Spark does not see the object {f's3://{name}'!r} on the local cloud: {unseen.get(name)}. Read and write "
+            "other paths, or rename the object"
+        )
+
+
+def unseen_object(path: str, unseen: Collection[str]) -> str | None:
+    """Return an object that Spark would not see at a path, or below it; None if there is none.
+
+    A pattern counts as its folder, because Hadoop's patterns are not read here.
+    """
+    scheme, _, rest = path.partition("://")
+    if not unseen or scheme not in {"s3", "s3a"}:
+        return None
+    start = next((index for index, character in enumerate(rest) if character in _WILDCARDS), None)
+    place = rest.rstrip("/") if start is None else rest[:start].rpartition("/")[0]
+    return next((name for name in list(unseen) if name == place or name.startswith(f"{place}/")), None)
 
 
 def _paths(arguments: list[Any]) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+from asya_local.emr.access.policies import matches
 
 if TYPE_CHECKING:
     from asya_local.emr.access.policies import ReadablePrefix
@@ -49,8 +50,29 @@ def is_commit(name: str, rule: ControlRule) -> bool:
 
 
 def is_object(name: str) -> bool:
-    """Return whether a file is an object: not a checksum, a draft or a file of an unfinished write."""
-    return not any(part.startswith((".", "_temporary")) for part in name.split("/")[1:])
+    """Return whether a file that the job has made is an object, and no draft of Spark's writers."""
+    return not any(part == "_temporary" or part.startswith(".spark-staging-") for part in name.split("/")[1:])
+
+
+def is_success(name: str) -> bool:
+    """Return whether a file says that its folder is complete: Spark writes it after all others, and some wait for it."""
+    return name.endswith("/_SUCCESS")
+
+
+def is_marker(name: str) -> bool:
+    """Return whether an object stands for a folder: S3A sees a folder in it, whatever its content."""
+    return name.endswith("/")
+
+
+def unplaceable(name: str) -> str | None:
+    """Return why no path leads to an object, as `bucket/key`; None if one does."""
+    parts = name.removesuffix("/").split("/")
+    if "" in parts:
+        return "a path has no empty part, and the key has one beside a '/'"
+    odd = next((part for part in parts if part in {".", ".."}), None)
+    if odd is not None:
+        return f"{odd!r} leads elsewhere in a path"
+    return "a path has no character NUL" if "\0" in name else None
 
 
 def compare(uploaded: Snapshot, current: Snapshot, rule: ControlRule) -> MirrorChanges:
@@ -97,7 +119,7 @@ def covers(prefixes: tuple[ReadablePrefix, ...], name: str) -> bool:
     """Return whether one of the prefixes includes an object."""
     bucket, _, key = name.partition("/")
     return any(
-        prefix.bucket == bucket and (prefix.pattern == key or fnmatchcase(key, prefix.pattern)) for prefix in prefixes
+        prefix.bucket == bucket and (prefix.pattern == key or matches(prefix.pattern, key)) for prefix in prefixes
     )
 
 
@@ -115,14 +137,13 @@ def merge(synced: Snapshot, current: Snapshot, known: Versions, listing: Listing
         return current.get(name) == synced.get(name)
 
     objects = listing.objects
-    folders = _folders_of(objects)
+    folders = folders_of(objects)
     changed = (name for name, etag in objects.items() if known.get(name) != etag and name not in folders)
     gone = (name for name in synced if name not in objects and is_untouched(name) and listing.covers(name))
     return PullChanges(tuple(sorted(filter(is_untouched, changed))), tuple(sorted(gone)))
 
 
-def _folders_of(names: Versions) -> set[str]:
-    """Return the folders of these objects. A pattern `clean` beside `clean/*` names no file if there are files below it."""
-    return {
-        "/".join(parts[:length]) for name in names for parts in [name.split("/")] for length in range(2, len(parts))
-    }
+def folders_of(names: Iterable[str]) -> set[str]:
+    """Return the folders of these objects, which a disk cannot have beside files of the same names."""
+    placed = (name.split("/") for name in names if unplaceable(name) is None)
+    return {"/".join(parts[:length]) for parts in placed for length in range(2, len(parts))}

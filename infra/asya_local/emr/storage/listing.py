@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya_local.emr.access.policies import matches
 from asya_local.emr.storage.changes import Listing
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _objects(s3: Any, prefix: ReadablePrefix) -> dict[str, str] | None:
             f"{bucket}/{entry['Key']}": str(entry["ETag"])
             for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix.key_prefix)
             for entry in page.get("Contents", [])
-            if fnmatchcase(entry["Key"], pattern)
+            if matches(pattern, entry["Key"])
         }
     except (ClientError, BotoCoreError) as error:
         if not is_unreadable(error):

@@ -6,9 +6,11 @@ S3 beside Spark, so the mirror goes both ways while the job runs (`asya_local.em
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -19,16 +21,32 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_local.emr.access.policies import ReadablePrefix
-from asya_local.emr.storage.changes import FileVersion, MirrorChanges, Snapshot, compare, covers, is_object, merge
+from asya_local.emr.storage.changes import (
+    FileVersion,
+    MirrorChanges,
+    Snapshot,
+    compare,
+    covers,
+    folders_of,
+    is_marker,
+    is_object,
+    is_success,
+    merge,
+    unplaceable,
+)
 from asya_local.emr.storage.listing import TRANSFERS, is_unreadable, list_objects, mirror_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from asya_local.emr.settings import ControlRule
+    from asya_local.emr.storage.changes import Listing
 
 _logger = logging.getLogger(__name__)
 _NOTHING = MirrorChanges((), (), (), ())
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+_MARKER = FileVersion(0, 0, 0)
+"""The version of each marker: its folder is there."""
 
 
 @dataclass
@@ -52,6 +70,8 @@ class Mirror:
     """The files as S3 has them."""
     _etags: dict[str, str] = field(default_factory=dict)
     """The objects that the mirror has dealt with, also those that it cannot read."""
+    unseen: dict[str, str] = field(default_factory=dict)
+    """The objects that no file of this disk can be, with the reason."""
     _prefixes: tuple[ReadablePrefix, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -87,41 +107,66 @@ class Mirror:
             if not prefixes:
                 return 0
             listing = list_objects(self.s3, prefixes)
+            hidden = self._hide(listing)
             changes = merge(self._synced, self._scan(names), self._etags, listing)
+            for name in changes.removed:
+                self._remove(name)
+            count = 0
             if changes.fetched:
                 self.staging.mkdir(parents=True, exist_ok=True)
                 with ThreadPoolExecutor(TRANSFERS) as pool:
                     count = sum(pool.map(lambda name: self._fetch(name, listing.objects[name]), changes.fetched))
-            else:
-                count = 0
-            for name in changes.removed:
+            return count + len(changes.removed) + hidden
+
+    def _hide(self, listing: Listing) -> int:
+        """Hide objects that are the folders of others too; return how many were files. Forget hidden ones that are gone."""
+        for name in [name for name in self.unseen if name not in listing.objects and listing.covers(name)]:
+            del self.unseen[name]
+        hidden = 0
+        for name in folders_of(listing.objects) & listing.objects.keys():
+            if self._version_of(name) != self._synced.get(name):
+                continue  # the job has written a file of this name
+            if name in self._synced:
+                hidden += 1
                 self._remove(name)
-            return count + len(changes.removed)
+            self.unseen[name] = "it is also the folder of other objects, and a disk has one of the two"
+        return hidden
 
     def _readable(self, names: Iterable[str]) -> tuple[ReadablePrefix, ...]:
         parts = (name.partition("/") for name in names if covers(self._prefixes, name))
         return tuple(ReadablePrefix(bucket, key) for bucket, _, key in parts)
 
     def _fetch(self, name: str, etag: str) -> bool:
-        path = self._path(name)
-        if path is None:
-            _logger.warning("s3://%s is not a valid file path; the job does not see it", name)
-        is_fetched = path is not None and self._download(name, path)
-        self._etags[name] = etag
+        """Bring an object to its place; note why, if the disk has none for it."""
+        reason, is_fetched = unplaceable(name), False
+        try:
+            if reason is None:
+                is_fetched = self._make_folder(name) if is_marker(name) else self._download(name)
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if reason is None:
+            self.unseen.pop(name, None)
+            self._etags[name] = etag
+        else:
+            self.unseen[name] = reason
+            _logger.warning("the job does not see s3://%s: %s", name, reason)
         return is_fetched
 
-    def _download(self, name: str, path: Path) -> bool:
+    def _make_folder(self, name: str) -> bool:
+        (self.root / name).mkdir(parents=True, exist_ok=True)
+        self._synced[name] = _MARKER
+        return True
+
+    def _download(self, name: str) -> bool:
         bucket, _, key = name.partition("/")
         number, draft = tempfile.mkstemp(dir=self.staging)
         try:
             with open(number, "wb") as file:
                 shutil.copyfileobj(self.s3.get_object(Bucket=bucket, Key=key)["Body"], file)
-            return self._install(Path(draft), path, name)
+            return self._install(Path(draft), self.root / name, name)
         except (ClientError, BotoCoreError) as error:
             if not is_unreadable(error):
                 raise mirror_error("s3:GetObject", name, error) from error
-            _logger.info("the job cannot read s3://%s: %s", name, error)
-        except OSError as error:
             _logger.info("the job cannot read s3://%s: %s", name, error)
         finally:
             Path(draft).unlink(missing_ok=True)
@@ -132,36 +177,33 @@ class Mirror:
         path.parent.mkdir(parents=True, exist_ok=True)
         version, synced = _version(draft), self._synced.get(name)
         if _version(path) != synced:
-            return False
-        _checksum_of(path).unlink(missing_ok=True)
-        if synced is None:
-            os.link(draft, path)  # fails if the job has made the file meanwhile
-        else:
+            return _is_own(path)
+        if synced is not None:
             os.replace(draft, path)
-        if version is not None and is_object(name):
+        else:
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return _is_own(path)
+        if version is not None:
             self._synced[name] = version
         return True
 
     def _remove(self, name: str) -> None:
         path = self.root / name
-        if _version(path) != self._synced.pop(name):
+        if self._version_of(name) != self._synced.pop(name):
             return
         self._etags.pop(name, None)
-        path.unlink(missing_ok=True)
-        _checksum_of(path).unlink(missing_ok=True)
+        if not is_marker(name):
+            path.unlink(missing_ok=True)
         bucket = self.root / name.partition("/")[0]
-        for folder in path.parents:
-            if folder == bucket:
+        for folder in (path, *path.parents) if is_marker(name) else path.parents:
+            if folder == bucket or f"{folder.relative_to(self.root)}/" in self._synced:
                 return
             try:
                 folder.rmdir()  # S3 has no folders without objects
             except OSError:
                 return
-
-    def _path(self, name: str) -> Path | None:
-        """Return the file of an object; None for keys of folders or outside the root (`a//b`, `../a`, `a/`)."""
-        parts = name.split("/")
-        return None if any(part in {"", ".", ".."} for part in parts) else self.root.joinpath(*parts)
 
     def push(self, *, everything: bool) -> MirrorChanges:
         """Upload the changes of the job to S3, in the order of `ordering`.
@@ -195,8 +237,9 @@ class Mirror:
         staged = {name: version for name in control_files if (version := self._copy_to_staging(name))}
         complete = self._complete(self._scan(), everything=everything)
         second = compare(self._synced, complete, self.rule)
-        self._upload(((name, self.root / name) for name in second.data), complete)
+        self._upload(((name, self.root / name) for name in second.data if not is_success(name)), complete)
         self._delete(second.deleted)
+        self._upload(((name, self.root / name) for name in second.data if is_success(name)), complete)
         self._upload(((name, self.staging / name) for name in first.control if name in staged), staged)
         self._upload(((name, self.staging / name) for name in first.commits if name in staged), staged)
         shutil.rmtree(self.staging, ignore_errors=True)
@@ -215,10 +258,17 @@ class Mirror:
         return complete
 
     def _scan(self, names: Collection[str] | None = None) -> dict[str, FileVersion]:
-        """Return the versions of all files, or of these."""
-        paths = self._files() if names is None else names
-        versions = ((name, _version(os.path.join(self.root, name))) for name in paths if is_object(name))
+        """Return the versions of all files and markers, or of these. What S3 holds is an object, whatever its name."""
+        paths = [*self._files(), *filter(is_marker, self._synced)] if names is None else names
+        objects = (name for name in paths if unplaceable(name) is None and (name in self._synced or is_object(name)))
+        versions = ((name, self._version_of(name)) for name in objects)
         return {name: version for name, version in versions if version is not None}
+
+    def _version_of(self, name: str) -> FileVersion | None:
+        path = os.path.join(self.root, name)
+        if is_marker(name):
+            return _MARKER if os.path.isdir(path) else None
+        return _version(path)
 
     def _files(self) -> list[str]:
         start = len(str(self.root)) + 1
@@ -270,11 +320,21 @@ def _version(path: Path | str) -> FileVersion | None:
     """Return the version of a file; None if there is none."""
     try:
         status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+    return None if stat.S_ISDIR(status.st_mode) else FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def _checksum_of(path: Path) -> Path:
-    """Return the file with the checksum that Hadoop writes beside a file, and checks when it reads the file."""
-    return path.with_name(f".{path.name}.crc")
+def _is_own(path: Path) -> bool:
+    """Return False if the job has a file here, which it has written since.
+
+    Raises:
+        OSError: A folder is in the way, or a file whose name differs in a way that the disk does not heed, such as its case.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is also the folder of files of the job")
+    if path.name not in os.listdir(path.parent):
+        raise FileExistsError(errno.EEXIST, "the disk takes its name for that of another object")
+    return False

@@ -29,15 +29,20 @@ class KilledError(BaseException):
 
 
 class Stepping:
-    """Calls a hook before each step of the files and the commits."""
+    """Calls a hook before each step of the files and the commits, and before each request of a rename, if asked to."""
 
-    def __init__(self, target: Any, hook: Callable[[], None]) -> None:
+    def __init__(self, target: Any, hook: Callable[[], None], *, in_parts: bool = False) -> None:
         self._target = target
         self._hook = hook
+        self._in_parts = in_parts
 
     def __getattr__(self, name: str) -> Any:
-        original = getattr(self._target, name)
+        if name == "rename" and self._in_parts:
+            parts = self._target.parts_of_rename
+            return lambda *arguments: all(self._stepped(part)() for part in parts(*arguments))
+        return self._stepped(getattr(self._target, name))
 
+    def _stepped(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any) -> Any:
             self._hook()
             return original(*arguments)
@@ -65,8 +70,8 @@ def table_in(store: Store, layout: Layout) -> Table:
     return Table(URI, layout, StoredFiles(store), StoredCommits(store), lambda: NOW)
 
 
-def stepping(table: Table, hook: Callable[[], None]) -> Table:
-    return replace(table, files=Stepping(table.files, hook), commits=Stepping(table.commits, hook))
+def stepping(table: Table, hook: Callable[[], None], *, in_parts: bool = False) -> Table:
+    return replace(table, files=Stepping(table.files, hook, in_parts=in_parts), commits=Stepping(table.commits, hook))
 
 
 def dying(table: Table, steps: int) -> Table:
@@ -266,7 +271,7 @@ class Together:
 
     def _work(self, number: int, writers: list[Callable[[Table], Any]], ended: list[bool]) -> None:
         try:
-            writers[number](stepping(self._table, lambda: self._step(number)))
+            writers[number](stepping(self._table, lambda: self._step(number), in_parts=True))
             ended[number] = True
         except KilledError:
             pass

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from asya_local.emr.drivers.refused_paths import RefusedPathError, is_refused, refusing
+from asya_local.emr.drivers.refused_paths import (
+    RefusedPathError,
+    UnseenObjectError,
+    is_refused,
+    refusing,
+    unseen_object,
+)
 
 REFUSED = ["s3://b/clean", "s3://b/secret", "s3://b/secret/"]
 
@@ -135,3 +141,44 @@ def test_each_path_of_an_rdd_is_checked() -> None:
         with pytest.raises(RefusedPathError):
             Context().textFile(name="s3a://b/secret/x")
         assert Context().textFile("s3://b/other,s3://b/clean/part") == "s3://b/other,s3://b/clean/part"
+
+
+UNSEEN = {"b/in//x": "a path has no empty part", "b/data/a": "it is also the folder of other objects"}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("s3://b/in", "b/in//x"),
+        ("s3a://b/in/", "b/in//x"),
+        ("s3://b/in//x", "b/in//x"),
+        ("s3://b/in/*.csv", "b/in//x"),
+        ("s3://b/{in,out}/x", "b/in//x"),
+        ("s3://b", "b/in//x"),
+        ("s3://b/data/a", "b/data/a"),
+        ("s3://b/data", "b/data/a"),
+        ("s3://b/in/x", None),
+        ("s3://b/inner", None),
+        ("s3://b/data/a/b", None),
+        ("s3://b/data/ab", None),
+        ("s3://bb/in", None),
+        ("file:///b/in", None),
+    ],
+)
+def test_an_unseen_object_is_found_at_its_path_and_in_its_folders(path: str, name: str | None) -> None:
+    assert unseen_object(path, UNSEEN) == name
+
+
+def test_the_error_of_an_unseen_object_names_it_and_the_reason() -> None:
+    unseen: dict[str, str] = {}
+    with refusing([], Reader, Writer, Session, unseen=unseen):
+        assert Reader().csv("s3://b/in") == "s3://b/in"
+        unseen.update(UNSEEN)
+        with pytest.raises(
+            UnseenObjectError, match=r"'s3://b/in//x' on the local cloud: a path has no empty part\. Read"
+        ):
+            Reader().csv("s3://b/in")
+        with pytest.raises(UnseenObjectError):
+            Writer().save("s3://b/data")
+        with pytest.raises(UnseenObjectError):
+            Session().sql("SELECT * FROM parquet.`s3://b/in`")

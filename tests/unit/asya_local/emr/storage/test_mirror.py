@@ -101,16 +101,20 @@ def test_a_control_file_is_uploaded_as_of_the_first_scan(folder: Folder, monkeyp
     assert folder.bucket.objects["runs/a/1/journal"] == b"1 and 2 are done"
 
 
-def test_overwriting_puts_before_it_deletes(tmp_path: Path) -> None:
+def test_overwriting_puts_before_it_deletes_and_says_last_that_it_has(tmp_path: Path) -> None:
     folder = Folder(tmp_path, {"data/out/old": b"old"})
     folder.mirror.fetch([ReadablePrefix("b", "data/*")])
     os.unlink(folder.root / "b/data/out/old")
     folder.write("data/out/new")
+    folder.write("data/out/_SUCCESS")
     folder.write("runs/a/1/commit.json")
 
     folder.mirror.push(everything=True)
 
-    assert folder.bucket.writes == ["put data/out/new", "delete data/out/old", "put runs/a/1/commit.json"]
+    assert folder.bucket.writes == [
+        *("put data/out/new", "delete data/out/old", "put data/out/_SUCCESS"),
+        "put runs/a/1/commit.json",
+    ]
 
 
 def test_a_refused_write_holds_the_commit_back(folder: Folder) -> None:
@@ -198,20 +202,6 @@ def test_a_pull_does_not_replace_what_the_job_writes_meanwhile(tmp_path: Path, m
     assert folder.bucket.objects == {"data/1": b"mine", "data/2": b"mine"}
 
 
-def test_a_pull_removes_the_checksums_of_replaced_files(tmp_path: Path) -> None:
-    """Hadoop would refuse the new content."""
-    folder = Folder(tmp_path)
-    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
-    for name in ("1", "2", ".1.crc", ".2.crc"):
-        folder.write(f"data/{name}")
-    folder.mirror.push_complete()
-    folder.bucket.bucket.objects = {"data/1": b"changed"}
-
-    folder.mirror.pull()
-
-    assert folder.files() == {"data/1": "changed"}
-
-
 def test_a_pull_of_single_objects_asks_for_them_only(tmp_path: Path) -> None:
     folder = Folder(tmp_path, {"data/gone": b"1"})
     folder.mirror.fetch([ReadablePrefix("b", "data/*")])
@@ -255,7 +245,7 @@ def test_a_failing_list_fails_the_pull(folder: Folder) -> None:
         folder.mirror.fetch([ReadablePrefix("b", "broken/*")])
 
 
-@pytest.mark.parametrize("name", ["b/data/.part.crc", "b/data/_temporary/0/part", "b/.spark-staging-1/part"])
+@pytest.mark.parametrize("name", ["b/data/_temporary/0/part", "b/.spark-staging-1/part"])
 def test_drafts_are_not_objects(name: str) -> None:
     assert not is_object(name)
     assert is_object("b/data/_SUCCESS")
