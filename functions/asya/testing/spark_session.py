@@ -86,12 +86,13 @@ def run_settings(
     """
     from asya_local.emr.local_spark import launch_of, local_conf
     from asya_local.emr.submit_parameters import parse
+    from asya_local.tools import machine_memory_mb
 
     context: Any = session.sparkContext._jsc
     java: Any = session._jsparkSession
     shared = java.sharedState()
     parameters = parse(submit_parameters)
-    settings, launch = local_conf(parameters.conf), launch_of(parameters.conf)
+    settings, launch = local_conf(parameters.conf), launch_of(parameters.conf, machine_memory_mb())
     hadoop = {name.removeprefix(_HADOOP): value for name, value in settings.items() if name.startswith(_HADOOP)}
     workers = {name.removeprefix(_EXECUTOR) for name in settings if name.startswith(_EXECUTOR)}
     for name, value in settings.items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from asya_infra.addresses import is_on_s3, reference_of
+from asya_infra.mesh_file.actor_model import conf_megabytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ PYTHON_VARIABLES = frozenset({"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "ASYA_J
 _OF_A_MACHINE = frozenset({"", "file", "local"})
 FILE_SETTINGS = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
 
-_MEMORY = "spark.driver.memory"
+_MEMORY, _EXECUTOR_MEMORY = "spark.driver.memory", "spark.executor.memory"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # spark-submit reads these before there is a JVM. Later ones would change nothing, and say nothing.
 _READ_AT_START = (
@@ -40,7 +41,7 @@ _READ_AT_START = (
     ),
 )
 
-_ONE_PROCESS = "driver and executors are one process here, with the driver's heap"
+_ONE_PROCESS = "driver and executors are one process here, with one heap"
 _OTHER_CLUSTER = "it is a setting of EMR Serverless"
 _OWN_PYTHON = "jobs run on a Python of this machine"
 _CLOSED = "the driver stays closed to other users of this machine"
@@ -52,8 +53,8 @@ _UNHEEDED = {
     "spark.executor.extraJavaOptions": _ONE_PROCESS,
     "spark.executor.extraLibraryPath": _ONE_PROCESS,
     "spark.executor.instances": _ONE_PROCESS,
-    # `spark.executor.memoryOverhead` and its factor, too.
-    "spark.executor.memory": _ONE_PROCESS,
+    # Its factor, too.
+    "spark.executor.memoryOverhead": _ONE_PROCESS,
     "spark.driver.cores": _ONE_PROCESS,
     "spark.driver.memoryOverhead": _ONE_PROCESS,
     "spark.emr-serverless.": _OTHER_CLUSTER,
@@ -140,13 +141,15 @@ class Launch:
     """What the JVM of a driver starts with.
 
     Attributes:
-        memory: Its heap, as `spark.driver.memory` has it.
+        memory: The memory of the driver, which the job reads in `spark.driver.memory`.
+        heap: The heap of the JVM; by default the memory of the driver.
         java_options: Options of the JVM.
         jars: Paths of jars.
         conf: Further settings that spark-submit reads at the start.
     """
 
     memory: str = DEFAULT_MEMORY
+    heap: str = DEFAULT_MEMORY
     java_options: str = ""
     jars: tuple[str, ...] = ()
     conf: tuple[tuple[str, str], ...] = ()
@@ -157,15 +160,30 @@ class Launch:
         return not (self.java_options or self.jars or self.conf)
 
 
-def launch_of(conf: Mapping[str, str], jars: tuple[str, ...] = ()) -> Launch:
+def heap_mb(driver_mb: int, executor_mb: int, machine_mb: int) -> int:
+    """Return the heap of a run in MB: that of the driver and of one executor, because tasks run in the driver here.
+
+    Two runs may work at once, so the part of the executor ends at half of the machine's memory.
+    """
+    return min(driver_mb + executor_mb, max(driver_mb, machine_mb // 2), max(machine_mb, 1))
+
+
+def launch_of(conf: Mapping[str, str], machine_mb: int, jars: tuple[str, ...] = ()) -> Launch:
     """Return what a driver starts with.
 
     Args:
         conf: The configuration of the run.
+        machine_mb: The memory of this machine.
         jars: The paths of its jars on this machine.
     """
+    memory = conf.get(_MEMORY) or DEFAULT_MEMORY
+    driver_mb = conf_megabytes(memory)
+    heap = memory
+    if driver_mb is not None:
+        heap = f"{heap_mb(driver_mb, conf_megabytes(conf.get(_EXECUTOR_MEMORY)) or 0, machine_mb)}m"
     return Launch(
-        conf.get(_MEMORY) or DEFAULT_MEMORY,
+        memory,
+        heap,
         conf.get(_JAVA_OPTIONS, ""),
         jars,
         tuple((name, conf[name]) for name in _READ_AT_START if name in conf),
@@ -174,7 +192,7 @@ def launch_of(conf: Mapping[str, str], jars: tuple[str, ...] = ()) -> Launch:
 
 def local_conf(conf: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a run that its Spark context gets: neither files, nor those of the launch, nor unheeded ones."""
-    launched = {_MEMORY, _JAVA_OPTIONS, *_READ_AT_START, *FILE_SETTINGS}
+    launched = {_MEMORY, _EXECUTOR_MEMORY, _JAVA_OPTIONS, *_READ_AT_START, *FILE_SETTINGS}
     return {name: value for name, value in conf.items() if name not in launched and reason_against(name) is None}
 
 
@@ -200,7 +218,10 @@ def unheeded_notes(actors: Mapping[str, Actor], memory_mb: int) -> Iterator[str]
                 by_reason.setdefault(reason, []).append(setting)
         for reason, settings in by_reason.items():
             yield f"{name}: Spark does not heed {', '.join(settings)} on this machine: {reason}"
-        if actor.spark.driver.memory_mb > memory_mb:
+        driver, executor = actor.spark.driver.memory_mb, actor.spark.executor.memory_mb
+        heap = heap_mb(driver, executor, memory_mb)
+        if heap < driver + executor:
             yield (
-                f"{name}: the driver may use {actor.spark.driver.memory_mb} MB, and this machine has {memory_mb} MB of memory"
+                f"{name}: driver and executor may use {driver} and {executor} MB of heap, and have {heap} MB together on this "
+                f"machine with {memory_mb} MB"
             )

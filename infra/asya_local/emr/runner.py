@@ -30,6 +30,7 @@ from asya_local.emr.local_spark import Launch, launch_of, local_conf
 from asya_local.emr.storage.listing import MirrorError, refused_paths
 from asya_local.emr.storage.mirror import Mirror
 from asya_local.emr.submit_parameters import SubmitParameters
+from asya_local.tools import machine_memory_mb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -261,7 +262,7 @@ class Runner:
             executor_delay=self._executors.delay,
             executor_loss=self._executors.loss,
         )
-        return job_of_driver, launch_of(parameters.conf, jars)
+        return job_of_driver, launch_of(parameters.conf, machine_memory_mb(), jars)
 
     def _download(self, uri: str, session: Session) -> str:
         """Download one of the job's files with the job's credentials; return its path."""

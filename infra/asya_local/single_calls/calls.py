@@ -261,7 +261,7 @@ class _Files:
 
 def _submit_options(parameters: SubmitParameters, files: _Files, java: str, folder: Path) -> str:
     """Return the options of spark-submit: what a driver of the local cloud starts with, and what its context gets."""
-    launch = launch_of(parameters.conf, tuple(files.jars))
+    launch = launch_of(parameters.conf, machine_memory_mb(), tuple(files.jars))
     conf = local_conf(parameters.conf)
     if files.beside:
         conf["spark.files"] = ",".join(files.beside)

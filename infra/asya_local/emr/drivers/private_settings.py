@@ -55,7 +55,9 @@ def submit_options(launch: Launch, master: str, java_options: str, folder: Path)
     if _COLLECTOR.search(launch.java_options):  # a JVM with two of them does not start
         java_options = _COLLECTOR.sub("", java_options)
     options = ["--master", master, "--driver-memory", launch.memory]
-    options += ["--driver-java-options", f"{java_options} {launch.java_options}".strip()]
+    # Spark refuses a heap beside the memory of the driver only in the other spelling, and the JVM takes the last one.
+    heap = f"-XX:MaxHeapSize={launch.heap}"
+    options += ["--driver-java-options", f"{java_options} {heap} {launch.java_options}".strip()]
     if launch.jars:
         options += ["--jars", ",".join(launch.jars)]
     return shlex.join([*options, *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}"))])

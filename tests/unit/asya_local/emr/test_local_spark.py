@@ -25,6 +25,7 @@ from tests.paths import PROJECT
 
 LAUNCHED = (
     "spark.driver.memory",
+    "spark.executor.memory",
     "spark.driver.extraJavaOptions",
     "spark.driver.extraClassPath",
     "spark.jars.packages",
@@ -43,13 +44,14 @@ HEEDED = (
 
 @given(st.dictionaries(st.sampled_from([*LAUNCHED, *UNHEEDED, *HEEDED, *FILE_SETTINGS]), st.just("1")))
 def test_each_setting_is_heeded_or_has_a_reason(conf: dict[str, str]) -> None:
-    launch = launch_of(conf)
+    launch = launch_of(conf, 4096)
     launched = {*dict(launch.conf)}
     launched |= {"spark.driver.memory"} if launch.memory == "1" else set()
     launched |= {"spark.driver.extraJavaOptions"} if launch.java_options == "1" else set()
     refused = {name for name in conf if reason_against(name) is not None}
     files = conf.keys() & set(FILE_SETTINGS)
-    parts = (launched, refused, files, local_conf(conf).keys())
+    memory = conf.keys() & {"spark.executor.memory"}
+    parts = (memory, launched, refused, files, local_conf(conf).keys())
     assert sorted(name for part in parts for name in part) == sorted(conf), "each in one of them"
 
 
@@ -62,17 +64,40 @@ def test_a_note_names_the_actor_the_settings_and_the_reason() -> None:
     actors = heavy(
         **{"spark.ui.enabled": "true", "spark.executor.memoryOverhead": "1g", "spark.sql.ansi.enabled": "false"}
     )
-    assert list(unheeded_notes(actors, 4096)) == [
+    assert list(unheeded_notes(actors, 8192)) == [
         "count: Spark does not heed spark.ui.enabled on this machine: the driver stays closed to other users of this machine",
         "count: Spark does not heed spark.executor.memoryOverhead on this machine: driver and executors are one process here, "
-        "with the driver's heap",
+        "with one heap",
     ]
 
 
 def test_a_note_says_that_the_machine_is_too_small() -> None:
     assert list(unheeded_notes(heavy(8192), 4096)) == [
-        "count: the driver may use 8192 MB, and this machine has 4096 MB of memory"
+        "count: driver and executor may use 8192 and 2048 MB of heap, and have 4096 MB together on this machine with 4096 MB"
     ]
+    assert not list(unheeded_notes(heavy(2048), 8192))
+
+
+@pytest.mark.parametrize(
+    ("driver", "executor", "machine", "heap"),
+    [
+        ("2g", "4g", 65_536, "6144m"),
+        ("2g", "4g", 8192, "4096m"),
+        ("6g", "4g", 8192, "6144m"),
+        ("16g", "4g", 8192, "8192m"),
+        ("2g", None, 8192, "2048m"),
+        (None, "1g", 8192, "3072m"),
+    ],
+)
+def test_the_heap_has_the_driver_and_an_executor_within_the_machine(
+    driver: str | None, executor: str | None, machine: int, heap: str, tmp_path: Path
+) -> None:
+    named = {"spark.driver.memory": driver, "spark.executor.memory": executor}
+    launch = launch_of({name: value for name, value in named.items() if value is not None}, machine)
+    assert (launch.memory, launch.heap) == (driver or "2048m", heap)
+    options = submit_options(launch, "local[2]", "", tmp_path)
+    assert f"--driver-memory {launch.memory} " in options
+    assert f"-XX:MaxHeapSize={heap}" in options
 
 
 @pytest.mark.parametrize(("given_options", "own"), [("", True), ("-Xss8m", True), ("-XX:+UseG1GC -Da=b", False)])
