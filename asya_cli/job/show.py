@@ -82,6 +82,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "EMR state", report.emr_state
     if report.details:
         yield "details", report.details
+    if report.size:
+        yield "size", report.size
     yield "envelopes", str(report.envelopes)
     yield "formed", report.formed_at
     if report.running_at:

@@ -5,6 +5,7 @@ Some are on tools that clients of the Model Context Protocol refuse, often with 
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from asya.capabilities.mcp.tools import REFUSED_AT_TOP, listed, wrapper_of
@@ -14,6 +15,7 @@ from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.forms import format_duration
+from asya_infra.mesh_file.spark import sized_sections
 from asya_infra.mesh_file.spark_settings import meant
 from asya_infra.mesh_file.user_code import find_endless_waits, find_stops
 from asya_infra.permissions.needs import api_of
@@ -111,7 +113,8 @@ def _keys(schema: Any) -> Iterator[str]:
 
 def _misspelled_settings(loaded: LoadedMesh) -> Iterator[str]:
     for name, actor in loaded.mesh.actors.items():
-        for setting in actor.spark.conf if actor.spark is not None else ():
+        sections = sized_sections(actor.spark) if actor.spark is not None else ()
+        for setting in dict.fromkeys(chain.from_iterable(spark.conf for _, spark in sections)):
             if (right := meant(setting)) is not None:
                 yield (
                     f"{loaded.path}: actors.{name}.spark.conf: Spark has no setting {setting!r}, and would ignore it; did you "

@@ -88,6 +88,7 @@ function factsOf(run: RunDetails): [string, ReactNode][] {
   return [
     ["State", <RunState key="state" state={run.state} isOpen={run.mesh_state !== "closed"} />],
     ["Actor", <a key="actor" href={addressOf({ page: "actor", actor: run.actor, tab: "overview" })}>{run.actor}</a>],
+    ["Size", run.size],
     ["Envelopes", outcomesText(run.outcomes, run.envelopes)],
     ["EMR state", run.emr_state],
     ["Formed", <Time key="formed" at={run.formed_at} />],

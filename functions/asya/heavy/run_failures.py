@@ -26,19 +26,23 @@ _KILLED = re.compile(r"exit(?:ed with)? ?code:? ?137\b|OutOfMemoryError", re.IGN
 _MARK = "out of memory"
 
 
-def explained(details: str, actor: str, job: SparkJob | None) -> str:
+def explained(details: str, actor: str, job: SparkJob | None, size: str = "") -> str:
     """Return the details of a failed job run, with what 137 means and which keys of the mesh file raise the memory.
 
     Args:
         details: the `stateDetails` of EMR Serverless.
         actor: the heavy actor.
-        job: its job; None if the mesh does not have the actor any more.
+        job: its job in the size of the run; None if the mesh does not have the actor any more.
+        size: the name of this size; empty if the actor has none.
     """
     if job is None or _MARK in details or not _KILLED.search(details):
         return details
     meaning = f"137 is {_MARK} as a rule" if "137" in details else _MARK
     sizes = f"the driver had {_size(job.driver.memory_mb)}, each executor {_size(job.executor.memory_mb)}"
-    keys = f"raise `spark.driver.memory` of {actor} in the mesh file, or `spark.executors.memory` if an executor died"
+    place = f"spark.sizes.{size}" if size else "spark"
+    keys = (
+        f"raise `{place}.driver.memory` of {actor} in the mesh file, or `{place}.executors.memory` if an executor died"
+    )
     return f"{details.rstrip('. ')} ({meaning}: {sizes}; {keys})"
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from asya.heavy.run_sizes import size_of
 from asya.protocol import text
 from asya.protocol.job_runs import VERSION, Manifest, ManifestHead, Member, pending_prefix, run_id
 from asya.protocol.mesh_table import Actor, Batch, SparkJob
@@ -82,7 +83,7 @@ START_ALLOWANCE = (5 + 20) * 60.0
 MANIFEST_BYTES = 64 * 1024 * 1024
 
 
-# Envelopes that do not fit into a run of one tenant, after which the selection ends, so that it does not read all that are pending.
+# Envelopes of other tenants or sizes, after which the selection ends, so that it does not read all that are pending.
 MOST_SKIPPED = 5_000
 
 Isolation = Literal["none", "tenant", "envelope"]
@@ -105,6 +106,7 @@ def select(
     byte_limit: int = MANIFEST_BYTES,
     *,
     isolation: Isolation = "none",
+    size_name: Callable[[Member], str] | None = None,
     is_closed: Callable[[int], bool] = lambda _: True,
 ) -> Selection:
     """Selects the oldest envelopes: at most `size`, each id once, all of one group, and of one tenant if only these share a run.
@@ -116,8 +118,14 @@ def select(
         waiting: pending envelopes, oldest first.
         byte_limit: maximum sum of the inline envelopes; the first envelope is always selected.
         isolation: who shares a run (`protocol §10.isolation`).
+        size_name: names the size that an envelope needs; None if all runs of the actor have one size.
         is_closed: whether the run with this number is closed.
     """
+
+    def shares(first: Member, other: Member) -> bool:
+        of_one_size = size_name is None or size_name(first) == size_name(other)
+        return of_one_size and _share_run(first, other, isolation)
+
     chosen: list[Member] = []
     ids: set[str] = set()
     total = 0
@@ -128,9 +136,9 @@ def select(
         weight = len(bytes(member.envelope)) if member.envelope else 0
         if chosen and (len(chosen) == _max_size(chosen[0], size) or total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
-        if member.id in ids or (chosen and not _share_run(chosen[0], member, isolation)):
+        if member.id in ids or (chosen and not shares(chosen[0], member)):
             skipped += 1
-            if isolation != "none" and skipped == MOST_SKIPPED:
+            if (isolation != "none" or size_name is not None) and skipped == MOST_SKIPPED:
                 break
             continue
         chosen.append(member)
@@ -210,6 +218,7 @@ def form(
         payload_schema=job.payload_schema,
         parallel=parallel,
         linger=job.linger if may_linger(members, job) else 0.0,
+        size=size_of(members[0], job) if members else "",
         max_children=max_children,
     )
 

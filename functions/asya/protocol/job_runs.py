@@ -72,6 +72,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelope_key: the key of the object that holds a large envelope.
         report_url: base URL for its reports; None for stealth envelopes and without a gateway.
         round: its place among the envelopes of its tenant, for an actor with `fair_by`; from 1 on, 0 without one.
+        measure: what `size_by` of its actor found in its payload; None without a value (`protocol §10.size`).
         tenant: who started its task, as the mesh has proved, for an actor with `isolation` and `fair_by: owner`; else empty.
         ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
     """
@@ -95,6 +96,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     without_executor: int = 0
     round: int = 0
     tenant: str = ""
+    measure: float | None = None
     ended: Status | None = None
 
     @property
@@ -115,6 +117,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
         parallel: the number of envelopes at work at the same time.
         linger: seconds that its driver waits for a further batch; 0 for a run that ends.
+        size: the name of its size; empty if its actor has none.
         max_children: of the mesh; a call ends at the first frame that is one child too many. None for no bound.
     """
 
@@ -132,6 +135,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     payload_schema: str | None = None
     parallel: int = 1
     linger: float = 0.0
+    size: str = ""
     max_children: int | None = None
 
 

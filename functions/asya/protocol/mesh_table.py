@@ -106,11 +106,29 @@ class JobOptions(msgspec.Struct, frozen=True, kw_only=True):
     with `fair_by: owner`, or none."""
 
 
+class JobSize(msgspec.Struct, frozen=True, kw_only=True):
+    """A size of runs: the workers and settings of a job, with those of the actor where the mesh file names none.
+
+    Attributes:
+        up_to: the largest value at `size_by` that has this size; None for the last size, and without `size_by`.
+    """
+
+    name: str
+    up_to: float | None = None
+    driver: WorkerSize = WorkerSize()
+    executor: WorkerSize = WorkerSize()
+    min_executors: int = 0
+    max_executors: int = 4
+    conf: dict[str, str] = {}
+
+
 class SparkJob(JobOptions, frozen=True, kw_only=True):
     """The job of a heavy actor and its size (mesh file, `spark`).
 
     Attributes:
         access: names the `access` of the actor, which a run has from its start on; empty if its runs do not linger.
+        sizes: the sizes of its runs, in order; absent if all runs have the workers of the actor (`protocol §10.size`).
+        size_by: the JSON pointer into the payload that selects a size; absent if each envelope begins with the first one.
     """
 
     driver: WorkerSize = WorkerSize()
@@ -121,6 +139,8 @@ class SparkJob(JobOptions, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     access: str = ""
     shape: Literal["payload", "dataframe"] = "payload"
+    sizes: tuple[JobSize, ...] | UnsetType = UNSET
+    size_by: str | UnsetType = UNSET
 
 
 # The receives after which SQS makes a message a dead letter. The starts of the work on it are counted apart (`max_receives`), so

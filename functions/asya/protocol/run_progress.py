@@ -41,6 +41,7 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelopes, done: the number of envelopes of the run, and the number of finished ones.
         stages: the running stages, five at most.
         usage: the resources of the whole run, after its end; the envelopes share it.
+        size: the name of its size; empty if its actor has none.
     """
 
     run_id: str
@@ -51,6 +52,7 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     done: int | None = None
     stages: tuple[StageNote, ...] = ()
     usage: Usage | None = None
+    size: str = ""
 
 
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):

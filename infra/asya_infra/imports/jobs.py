@@ -8,6 +8,7 @@ from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, build_folder_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.spark import sized_sections
 from asya_infra.mesh_file.user_code import JOB_LIBRARIES, Import, find_imports
 from asya_infra.product.interpreters import interpreter_for
 
@@ -54,7 +55,10 @@ def _has_more(actor: ActorSection) -> bool:
     """Whether runs of an actor may have packages that the mesh does not know."""
     spark = actor.spark
     return spark is not None and bool(
-        spark.py_files or spark.archives or actor.env.keys() & _OWN_PATHS or spark.conf.keys() & _OWN_PYTHONS
+        spark.py_files
+        or spark.archives
+        or actor.env.keys() & _OWN_PATHS
+        or any(each.conf.keys() & _OWN_PYTHONS for _, each in sized_sections(spark))
     )
 
 

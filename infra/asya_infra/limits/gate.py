@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from asya.heavy.run_request import JobDeployment, RunRequestError, run_request
+from asya.heavy.run_sizes import sized_jobs
 from asya.heavy.tenant_access import LONGEST_NAME
 from asya.protocol import names
 from asya.protocol.job_runs import Manifest, Member, run_id
@@ -112,10 +113,12 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
             client_token="",
             members=(_LONGEST_TENANT,),
         )
-        try:
-            run_request(manifest, job, deployment, mesh.table.actors[actor].secrets, mesh.table.actors[actor].access)
-        except RunRequestError as error:
-            yield f"actors.{actor}: {error}"
+        spec = mesh.table.actors[actor]
+        for size, sized_job in sized_jobs(job):
+            try:
+                run_request(manifest, sized_job, deployment, spec.secrets, spec.access)
+            except RunRequestError as error:
+                yield f"actors.{actor}{size and f'.spark.sizes.{size}'}: {error}"
 
 
 class LimitError(Exception):

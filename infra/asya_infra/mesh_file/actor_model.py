@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator
 
-from asya.protocol.mesh_keys import After, Seconds, Texts
+from asya.protocol.mesh_keys import After, Form, Seconds, Texts
 from asya.protocol.mesh_table import ActorOptions, FanIn, JobOptions
 from asya.protocol.pause import Pause
 from asya.protocol.wait import Wait
@@ -40,6 +40,32 @@ class ExecutorsSection(WorkerSection, frozen=True, kw_only=True):
     max: Annotated[int, Meta(ge=1)] = 4
 
 
+class SizeWorkerSection(Struct, frozen=True, kw_only=True):
+    """The keys in which the driver of a size differs from that of the actor."""
+
+    cores: Literal[1, 2, 4, 8, 16] | None = None
+    memory: Annotated[Megabytes, Meta(ge=512)] | None = None
+    disk: Annotated[Megabytes, Meta(ge=20 * 1024, le=200 * 1024)] | None = None
+
+
+class SizeExecutorsSection(SizeWorkerSection, frozen=True, kw_only=True):
+    """The keys in which the executors of a size differ from those of the actor."""
+
+    min: Annotated[int, Meta(ge=0)] | None = None
+    max: Annotated[int, Meta(ge=1)] | None = None
+
+
+class SizeSection(Struct, frozen=True, kw_only=True):
+    """A size of runs."""
+
+    up_to: float | None = None
+    """The largest value at `size_by` that has this size; the last size has none."""
+    driver: SizeWorkerSection = SizeWorkerSection()
+    executors: SizeExecutorsSection = SizeExecutorsSection()
+    conf: dict[str, str] = field(default_factory=dict)
+    """Spark settings of this size, beside those of the job."""
+
+
 class SparkSection(JobOptions, frozen=True, kw_only=True):
     """The job of a heavy actor."""
 
@@ -47,6 +73,10 @@ class SparkSection(JobOptions, frozen=True, kw_only=True):
     executors: ExecutorsSection = ExecutorsSection()
     conf: dict[str, str] = field(default_factory=dict)
     """Spark settings of this job."""
+    size_by: Annotated[str, Form("pointer")] | None = None
+    """JSON pointer into the payload, to a number or a list whose length counts: it selects the size."""
+    sizes: dict[str, SizeSection] = field(default_factory=dict)
+    """[Sizes of runs](#sizes), in order: what differs from `driver`, `executors` and `conf`."""
     catalog: Annotated[Catalog | None, After("linger")] = None
     """`glue`: the tables of the Glue Data Catalog; by default that of the mesh."""
     tables: Tables | None = None

@@ -8,9 +8,19 @@ https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-iceberg.ht
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from asya_infra.limits.aws_limits import CONCURRENT_RUNS, WORKERS
-from asya_infra.mesh_file.actor_model import ApplicationSection, SparkSection, WorkerSection, conf_megabytes
+from asya_infra.mesh_file.actor_model import (
+    ApplicationSection,
+    SizeSection,
+    SizeWorkerSection,
+    SparkSection,
+    WorkerSection,
+    conf_megabytes,
+)
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import SECTION, compacts_index
 
@@ -110,14 +120,35 @@ def worker_capacity(spark: SparkSection, kind: str, worker: WorkerSection) -> Ca
     return Capacity(worker.cores, max(shape.min_gb, -(-needed // shape.step_gb) * shape.step_gb))
 
 
+def sized_sections(spark: SparkSection) -> list[tuple[str, SparkSection]]:
+    """Return the job in each of its sizes, by name: the job itself, with an empty name, if it has none."""
+    return [(name, _sized(spark, size)) for name, size in spark.sizes.items()] or [("", spark)]
+
+
+def _sized(spark: SparkSection, size: SizeSection) -> SparkSection:
+    return replace(
+        spark,
+        driver=replace(spark.driver, **_named(size.driver)),
+        executors=replace(spark.executors, **_named(size.executors)),
+        conf=spark.conf | size.conf,
+        sizes={},
+        size_by=None,
+    )
+
+
+def _named(section: SizeWorkerSection) -> dict[str, Any]:
+    return {name: value for name, value in asdict(section).items() if value is not None}
+
+
 def run_size(spark: SparkSection) -> RunSize:
-    """Return the workers of a job."""
+    """Return the workers of a job in one size."""
     return RunSize(worker_capacity(spark, "driver", spark.driver), worker_capacity(spark, "executor", spark.executors))
 
 
 def warm_size(mesh: MeshFile) -> WarmSize:
     """Return the size of warm workers: a job uses only those that are as large as its own, so they fit the largest."""
-    jobs = [actor.spark for actor in mesh.actors.values() if actor.spark] or [SparkSection(job="none")]
+    sections = [actor.spark for actor in mesh.actors.values() if actor.spark] or [SparkSection(job="none")]
+    jobs = [job for section in sections for _, job in sized_sections(section)]
     return WarmSize(
         _warm_worker([(run_size(job).driver, job.driver) for job in jobs]),
         _warm_worker([(run_size(job).executor, job.executors) for job in jobs]),
@@ -176,9 +207,9 @@ def _runs_of(spark: SparkSection, section: ApplicationSection, capacity: Capacit
 
 
 def _jobs(mesh: MeshFile) -> Iterable[SparkSection]:
-    """Return the jobs of all heavy actors, and that of x-index if the mesh has it."""
+    """Return the jobs of all heavy actors in all their sizes, and that of x-index if the mesh has it."""
     sections = [*mesh.actors.values(), *([SECTION] if compacts_index(mesh) else [])]
-    return [actor.spark for actor in sections if actor.spark is not None]
+    return [job for actor in sections if actor.spark is not None for _, job in sized_sections(actor.spark)]
 
 
 _GLUE = {

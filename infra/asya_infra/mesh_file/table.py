@@ -23,7 +23,7 @@ from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.sections import plain, read_section, shared_fields
-from asya_infra.mesh_file.spark import max_concurrent_runs, max_executors, spark_conf
+from asya_infra.mesh_file.spark import max_concurrent_runs, max_executors, sized_sections, spark_conf
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
 ALL_ACTORS: frozenset[str] = frozenset({"*"})
@@ -219,6 +219,20 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         env=dict(actor.env),
         access=access_digest(actor) if spark.linger else "",
         shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
+        sizes=tuple(_size(loaded, spark, name, job) for name, job in sized_sections(spark) if name) or UNSET,
+        size_by=UNSET if spark.size_by is None else spark.size_by,
+    )
+
+
+def _size(loaded: LoadedMesh, spark: SparkSection, name: str, job: SparkSection) -> table.JobSize:
+    return table.JobSize(
+        name=name,
+        up_to=spark.sizes[name].up_to,
+        driver=_worker(job.driver),
+        executor=_worker(job.executors),
+        min_executors=job.executors.min,
+        max_executors=max_executors(job, loaded.mesh.spark.application),
+        conf=spark_conf(job),
     )
 
 

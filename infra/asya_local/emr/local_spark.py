@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from asya.heavy.run_sizes import sized_jobs
 from asya_infra.addresses import is_on_s3, reference_of
 from asya_infra.mesh_file.actor_model import conf_megabytes
 
@@ -213,15 +214,18 @@ def unheeded_notes(actors: Mapping[str, Actor], memory_mb: int) -> Iterator[str]
         if actor.spark is None:
             continue
         by_reason: dict[str, list[str]] = {}
-        for setting in actor.spark.conf:
+        jobs = sized_jobs(actor.spark)
+        for setting in dict.fromkeys(setting for _, job in jobs for setting in job.conf):
             if (reason := reason_against(setting)) is not None:
                 by_reason.setdefault(reason, []).append(setting)
         for reason, settings in by_reason.items():
             yield f"{name}: Spark does not heed {', '.join(settings)} on this machine: {reason}"
-        driver, executor = actor.spark.driver.memory_mb, actor.spark.executor.memory_mb
-        heap = heap_mb(driver, executor, memory_mb)
-        if heap < driver + executor:
-            yield (
-                f"{name}: driver and executor may use {driver} and {executor} MB of heap, and have {heap} MB together on this "
-                f"machine with {memory_mb} MB"
-            )
+        for size, job in jobs:
+            driver, executor = job.driver.memory_mb, job.executor.memory_mb
+            heap = heap_mb(driver, executor, memory_mb)
+            if heap < driver + executor:
+                label = f"{name}, size {size}" if size else name
+                yield (
+                    f"{label}: driver and executor may use {driver} and {executor} MB of heap, and have {heap} MB together on this "
+                    f"machine with {memory_mb} MB"
+                )

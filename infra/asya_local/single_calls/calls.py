@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from asya.capabilities.legacy.options import Responses
 from asya.heavy.run_formation import encode_manifest, form
 from asya.heavy.run_request import DATA_URI_VARIABLE, run_conf
+from asya.heavy.run_sizes import UnfitSizeError, measure, size_of, sized
 from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Manifest, Member, ResultFrame, ResultHead, manifest_key
@@ -203,11 +204,21 @@ def run_job(
         LocalCloudError: Java is missing, the job needs a catalog of AWS, or the driver ended without results.
     """
     assert actor.spark is not None
-    parameters = SubmitParameters(run_conf(actor.spark, {DATA_URI_VARIABLE: call.data_uri}, None))
+    try:
+        member = _member(call, measure(call.payload, call.actor, actor.spark))
+    except UnfitSizeError as unfit:
+        return CallReport(error=unfit.error)
+    if size := size_of(member, actor.spark):
+        tell(f"{call.actor}: the run has the size {size}")
+    job = sized(actor.spark, size)
+    parameters = SubmitParameters(run_conf(job, {DATA_URI_VARIABLE: call.data_uri}, None))
     if (problem := missing_catalog(parameters.conf)) is not None:
         raise LocalCloudError(problem)
     files = _Files.of(actor.spark, parameters, data_files(loaded, call.data_uri))
-    for note in (*unheeded_notes({call.actor: actor}, machine_memory_mb()), *files.notes(call.actor)):
+    for note in (
+        *unheeded_notes({call.actor: msgspec.structs.replace(actor, spark=job)}, machine_memory_mb()),
+        *files.notes(call.actor),
+    ):
         tell(note)
     java = find_tools(cdk=False).java_home
     target, hashed = Target(interpreter=job_python(BUILD)), loaded.mesh.requires_hashes
@@ -216,7 +227,7 @@ def run_job(
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
         manifest = Path(folder) / manifest_key(call.actor, 1)
         manifest.parent.mkdir(parents=True)
-        manifest.write_bytes(encode_manifest(_manifest(loaded, call, actor)))
+        manifest.write_bytes(encode_manifest(_manifest(loaded, member, call.actor, actor)))
         path = [*files.python, str(tree.content), *([str(packages)] if packages else []), str(_library())]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
@@ -277,21 +288,25 @@ def _library() -> Path:
     return build_once(BUILD, "run-library", [*library_inputs(), str(JOB_LIBRARY)], build)
 
 
-def _manifest(loaded: LoadedMesh, call: JobCall, actor: Actor) -> Manifest:
+def _member(call: JobCall, measured: float | None) -> Member:
     envelope = {
         "id": call.id,
         "route": {"prev": [], "curr": call.actor, "next": []},
         "status": {"phase": states.PROCESSING, "attempt": 1},
         "payload": msgspec.Raw(call.payload),
     }
-    member = Member(
+    return Member(
         id=call.id,
         position=0,
         attempt=1,
         admitted_at=format_time(_AT),
+        measure=measured,
         envelope=msgspec.Raw(msgspec.json.encode(envelope)),
     )
-    manifest = form([member], namespace=loaded.namespace, actor=call.actor, spec=actor, number=1, now=_AT)
+
+
+def _manifest(loaded: LoadedMesh, member: Member, name: str, actor: Actor) -> Manifest:
+    manifest = form([member], namespace=loaded.namespace, actor=name, spec=actor, number=1, now=_AT)
     return msgspec.structs.replace(manifest, linger=0.0)
 
 

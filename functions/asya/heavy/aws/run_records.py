@@ -94,6 +94,7 @@ class RunRecord:
         place: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
         is_placed: whether it is decided which job run takes it. Only actors whose runs linger have the choice.
         lingers: whether it may be resident, or a batch of a resident run.
+        size: the name of its size; empty if its actor has none.
     """
 
     actor: str
@@ -114,6 +115,7 @@ class RunRecord:
     place: Place | None = None
     is_placed: bool = False
     lingers: bool = False
+    size: str = ""
 
     @property
     def outcomes(self) -> RunOutcomes | None:
@@ -202,6 +204,7 @@ def decode_record(actor: str, number: int, item: Item) -> RunRecord:
         Place(resident, item.integer("place_batch")) if resident else None,
         "place_run" in item,
         "lingers" in item,
+        item.text("size", ""),
     )
 
 
@@ -242,6 +245,7 @@ class RunRecords:
             ),
             manifest_digest=digest,
             lingers=manifest.linger > 0,
+            size=manifest.size,
         )
         formed = put(
             run_key(record.actor, digits(record.number)),
@@ -252,6 +256,7 @@ class RunRecords:
                 "waiting_since": record.waiting_since or None,
                 "manifest_digest": digest,
                 "lingers": record.lingers or None,
+                "size": record.size or None,
                 "expires_at": int((now + self._retention).timestamp()),
             },
         )

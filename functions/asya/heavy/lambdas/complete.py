@@ -309,7 +309,7 @@ class Completion:
         """
         try:
             ended = self.services.job_runs.state(event.job_run_id)
-            return replace(ended, details=self.services.explained(record.actor, ended.details))
+            return replace(ended, details=self.services.explained(record, ended.details))
         except ClientError as error:
             if not is_unknown_run(error):
                 raise
@@ -331,6 +331,7 @@ class Completion:
             at=format_time(self.services.now()),
             envelopes=record.members,
             usage=usage,
+            size=record.size,
         )
 
     def _report_running(self, record: RunRecord, event: JobRunEvent) -> None:

@@ -24,6 +24,7 @@ from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.run_start import MissingManifestError, RunStart
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.results import check_before_run, is_too_late_to_start
+from asya.heavy.run_sizes import size_of, sizes_of
 from asya.heavy.statements import REQUEST
 from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member
@@ -154,11 +155,15 @@ class Dispatcher:
         if self.services.drains.get(actor) is not None:
             self.services.base.telemetry.log.info("actor drained; no run formed", requested=actor)
             return run_formation.Selection((), more=False)
-        closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
+        closed, job = (
+            cache(lambda returned_by: self._is_closed(actor, returned_by)),
+            run_formation.spark_job(actor, spec),
+        )
         return run_formation.select(
             self.services.pending.members(actor),
             run_formation.batch_of(actor, spec).size,
-            isolation=run_formation.spark_job(actor, spec).isolation,
+            isolation=job.isolation,
+            size_name=(lambda member: size_of(member, job)) if sizes_of(job) else None,
             is_closed=closed,
         )
 
@@ -194,10 +199,10 @@ class Dispatcher:
         It does not wait if a resident run is idle. If it waits, a delayed request is on its way. The start of the previous run
         expedites it if that one waits.
         """
-        batch = run_formation.batch_of(actor, spec)
-        tenant = run_formation.driver_tenant(selection.members, run_formation.spark_job(actor, spec))
+        batch, job = run_formation.batch_of(actor, spec), run_formation.spark_job(actor, spec)
+        tenant, size = run_formation.driver_tenant(selection.members, job), size_of(selection.members[0], job)
         is_full = selection.more or len(selection.members) >= batch.size
-        if is_full or Placement(self.services).has_idle(actor, spec, tenant):
+        if is_full or Placement(self.services).has_idle(actor, spec, size, tenant):
             return False
         now = self.services.now()
         left = run_formation.window_left(selection, batch, now)

@@ -13,10 +13,12 @@ from asya.function.lambdas.batch import BatchResponse, Record, records, release_
 from asya.function.sqs import proven_tenant, queue_group
 from asya.heavy.lambdas.services import SparkServices, member_of
 from asya.heavy.run_formation import batch_of, spark_job
+from asya.heavy.run_sizes import UnfitSizeError, measure
 from asya.protocol import states
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.protocol.times import parse_time
+from asya.sidecar import outcome
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics_and_spans import record_arrivals, record_diversion, trace_hop
 from asya.tasks.reporting import reports
@@ -79,11 +81,26 @@ class Enqueuer:
         if isinstance(hop, Diversion):
             return hop
         spec = self.services.settings.table.actors[base.settings.actor]
-        member = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now())
-        if spark_job(base.settings.actor, spec).isolation != "none":
+        member, job = member_of(hop, base.report_url(hop.envelope), admitted_at=base.now()), spark_job(hop.actor, spec)
+        try:
+            member = replace(member, measure=measure(hop.envelope.payload, hop.actor, job))
+        except UnfitSizeError as unfit:
+            return self._unfit(hop, unfit)
+        if job.isolation != "none":
             member = replace(member, tenant=proven_tenant(hop.envelope, spec))
         stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
         return _Ready(hop.without_payload(), stored, queue_group(hop.envelope, spec) or "")
+
+    def _unfit(self, hop: Hop, unfit: UnfitSizeError) -> Diversion:
+        """The failure of an envelope whose payload names no size."""
+        jitter = self.services.base.environment.random()
+        failed = outcome.failed(
+            hop, unfit.error, now=self.services.now(), jitter=jitter, frames_sent=int(hop.is_late_copy)
+        )
+        url = self.services.base.report_url(hop.envelope)
+        if failed.retry is not None and url is not None:
+            self.services.base.progress.report(url, reports.retried(hop, failed.retry, now=self.services.now()))
+        return Diversion(hop.envelope.id, (failed,), unfit.error.type)
 
     def _make_pending(self, ready: Mapping[str, _Ready]) -> tuple[dict[str, Exception], int]:
         """Makes hops pending.

@@ -12,6 +12,7 @@ from asya.heavy.aws.run_records import RunRecord, job_run_number
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_formation import driver_tenant, may_linger, spark_job
 from asya.heavy.run_request import fingerprint
+from asya.heavy.run_sizes import sized_jobs
 from asya.protocol.job_runs import CloseReason, Manifest, Place, RunFolder, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 
@@ -24,9 +25,9 @@ class Placement:
 
     services: SparkServices
 
-    def has_idle(self, actor: str, spec: Actor, tenant: str | None = None) -> bool:
-        """Whether a resident run can take a batch now: one of this tenant, or any for None."""
-        return any(tenant is None or resident.tenant == tenant for resident in self._idle(actor, spec))
+    def has_idle(self, actor: str, spec: Actor, size: str, tenant: str | None = None) -> bool:
+        """Whether a resident run of this size can take a batch now: one of this tenant, or any for None."""
+        return any(tenant is None or resident.tenant == tenant for resident in self._idle(actor, spec, size))
 
     def start(self, manifest: Manifest, spec: Actor) -> bool:
         """Gives a formed run to a resident one; idempotent.
@@ -86,7 +87,7 @@ class Placement:
         if not may_linger(manifest.members, job):
             return None  # the actor's isolation has changed since it was formed
         tenant = driver_tenant(manifest.members, job)
-        for resident in self._idle(actor, spec):
+        for resident in self._idle(actor, spec, manifest.size):
             if resident.tenant == tenant and services.residents.place(actor, number, resident.next):
                 return resident.next
         return None
@@ -117,20 +118,20 @@ class Placement:
             raise LookupError(f"run {place.number} of {actor} has a batch, but no record of its job run")
         return record.job_run_id
 
-    def _idle(self, actor: str, spec: Actor) -> list[ResidentRun]:
-        """The idle resident runs that a batch may be given to, the one that has been idle for longest first.
+    def _idle(self, actor: str, spec: Actor, size: str) -> list[ResidentRun]:
+        """The idle resident runs that a batch of a size may be given to, the one that has been idle for longest first.
 
-        An idle one with other code or settings than those of this deployment is closed.
+        An idle one with other code or settings than those of this deployment, in any size, is closed.
         """
         services, job = self.services, spark_job(actor, spec)
         if not job.linger:
             return []
-        current = fingerprint(job, services.deployment, spec.secrets)
+        current = {name: fingerprint(each, services.deployment, spec.secrets) for name, each in sized_jobs(job)}
         found = []
         for since, resident in self._present(actor):
-            if resident.fingerprint == current:
+            if resident.fingerprint == current.get(size):
                 found.append((since, resident))
-            else:
+            elif resident.fingerprint not in current.values():
                 self._close(resident, "changed")
         return [resident for _, resident in sorted(found, key=lambda pair: pair[0])]
 
@@ -204,7 +205,7 @@ class ResidentRuns:
             actor,
             number,
             state.state,
-            details=services.explained(actor, state.details),
+            details=services.explained(record, state.details),
             usage=state.usage,
             application_id=event.application_id,
         )
@@ -216,7 +217,7 @@ class ResidentRuns:
                     run_id(services.settings.namespace, actor, batch_run),
                     job_run_id=job_run_id,
                     state=state.state,
-                    details=services.explained(actor, state.details),
+                    details=services.explained(record, state.details),
                 )
         for heavy_actor in services.heavy_actors():
             services.requests.expedite(heavy_actor, now=services.now())

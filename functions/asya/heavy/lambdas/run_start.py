@@ -17,6 +17,7 @@ from asya.heavy.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.heavy.lambdas.resident_runs import Placement
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.run_request import RunRequestError, fingerprint, run_request
+from asya.heavy.run_sizes import sized
 from asya.protocol import states
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
@@ -97,7 +98,7 @@ class RunStart:
         """Whether a resident run has this run, or may take it now."""
         if record.is_placed:
             return record.place is not None
-        return record.lingers and Placement(self.services).has_idle(record.actor, spec)
+        return record.lingers and Placement(self.services).has_idle(record.actor, spec, record.size)
 
     def _permit(self, actor: str, spec: Actor, number: int) -> RunPermit | None:
         """The permit of a run that the start quota allows to start; None if not, and then a delayed request is on its way."""
@@ -183,7 +184,7 @@ class RunStart:
 
     def _add_resident(self, manifest: Manifest, spec: Actor, job_run_id: str) -> None:
         services = self.services
-        job = run_formation.spark_job(manifest.actor, spec)
+        job = sized(run_formation.spark_job(manifest.actor, spec), manifest.size)
         current, tenant = (
             fingerprint(job, services.deployment, spec.secrets),
             run_formation.driver_tenant(manifest.members, job),
@@ -195,12 +196,14 @@ class RunStart:
         telemetry, members = self.services.base.telemetry, len(manifest.members)
         telemetry.count("JobRuns", by=("state", state), actor=manifest.actor)
         telemetry.measure("EnvelopesPerRun", members, "Count", actor=manifest.actor)
-        telemetry.log.info(f"run {state}", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=members)
+        telemetry.log.info(
+            f"run {state}", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=members, size=manifest.size
+        )
 
     def _start_job_run(self, manifest: Manifest, spec: Actor, permit: RunPermit) -> str:
         """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
-        job = run_formation.spark_job(manifest.actor, spec)
+        job = sized(run_formation.spark_job(manifest.actor, spec), manifest.size)
         request = run_request(manifest, job, self.services.deployment, spec.secrets, spec.access)
         formed = parse_time(manifest.formed_at)
         if self.services.now() - formed > TOKEN_LIFETIME:

@@ -17,10 +17,11 @@ from asya.heavy.aws.emr_serverless import EmrServerless
 from asya.heavy.aws.pending import Pending, TenantRounds
 from asya.heavy.aws.resident_runs import Batches, Residents
 from asya.heavy.aws.run_files import Heartbeats, Manifests, RunResults
-from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.aws.run_records import RunRecord, RunRecords
 from asya.heavy.aws.start_limits import RunPermits, StartRate
 from asya.heavy.run_failures import SPARK_JOB_FAILED, explained
 from asya.heavy.run_request import JobDeployment
+from asya.heavy.run_sizes import sized
 from asya.protocol import names, states
 from asya.protocol.codec import decode
 from asya.protocol.job_runs import COMMIT_FILE, Member, RunFolder
@@ -173,10 +174,11 @@ class SparkServices:
         queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.report_url == own]
         return self.base.state_queries.ask(queries, self.now())
 
-    def explained(self, actor: str, details: str) -> str:
-        """Return the details of an ended job run of an actor, with what its exit code means."""
-        spec = self.heavy_actor(actor)
-        return explained(details, actor, spec.spark if spec is not None else None)
+    def explained(self, record: RunRecord, details: str) -> str:
+        """Return the details of the ended job run of a run, with what its exit code means."""
+        spec = self.heavy_actor(record.actor)
+        job = spec.spark if spec is not None else None
+        return explained(details, record.actor, None if job is None else sized(job, record.size), record.size)
 
     def notify_completion(self, run_id: str, *, job_run_id: str, state: str, details: str) -> None:
         """Sends the completion an event that EMR Serverless did not send."""

@@ -96,6 +96,7 @@ class RunWatch:
             envelopes=len(manifest.members),
             done=heartbeat.done,
             stages=heartbeat.reported_stages(),
+            size=record.size,
         )
         members = manifest.members
         if manifest.shape == "payload":

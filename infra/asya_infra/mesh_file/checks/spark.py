@@ -1,7 +1,9 @@
 """Checks heavy actors and the Spark application against the limits of EMR Serverless."""
 
+import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from math import inf
 from urllib.parse import urlsplit
 
 from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
@@ -11,12 +13,15 @@ from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
 from asya_infra.mesh_file.actor_model import (
     ActorSection,
     ApplicationSection,
+    SizeExecutorsSection,
+    SizeSection,
     SparkSection,
     WorkerSection,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.mesh_model import StorageSection
+from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.spark import (
     INITIAL_EXECUTORS,
     SET_BY_EMR,
@@ -26,9 +31,12 @@ from asya_infra.mesh_file.spark import (
     max_executors,
     overhead_mb,
     run_size,
+    sized_sections,
     warm_capacity,
 )
 
+_MOST_SIZES = 8
+_SIZE_NAME = re.compile(r"[a-z0-9-]{1,20}")
 _WINDOW = 900  # the limit of a delayed message
 # Keys that an existing application may have: they describe it, or limit this mesh.
 _OF_EXISTING = frozenset({"id", "max_vcpu", "max_memory", "max_concurrent_runs", "oversubscribe"})
@@ -72,21 +80,65 @@ def check_spark(context: Context) -> Iterator[Finding]:
     for name, actor in context.mesh.actors.items():
         if actor.spark is None:
             continue
-        findings = [
-            *_actor(actor, actor.spark),
-            *_settings(actor.spark, application),
-            *_files(actor, actor.spark, storage, context.namespace),
-        ]
+        sections = sized_sections(actor.spark)
+        findings = [*_actor(actor, actor.spark), *_sizes(actor.spark)]
+        for size, spark in sections:
+            checked = (
+                *_workers(spark),
+                *_settings(spark, application),
+                *_files(actor, spark, storage, context.namespace),
+            )
+            findings += [(_place(actor.spark, size, location), message) for location, message in checked]
         if not findings and knows_capacity(application):
-            findings = list(_fits(actor.spark, application))
+            findings = [
+                (_place(actor.spark, size, location), message)
+                for size, spark in sections
+                for location, message in _fits(spark, application)
+            ]
             misfits = misfits or bool(findings)
-        for location, message in findings:
+        # A key of the actor is wrong in all its sizes.
+        for location, message in dict.fromkeys(findings):
             yield ("actors", name, *location), message
     if not misfits and max_concurrent_runs(context.mesh) < 1:
         yield (
             ("spark", "application"),
             "has no room for one job run of x-index, which needs 2 vCPU and 6 GB; raise max_vcpu or max_memory",
         )
+
+
+def _place(spark: SparkSection, size: str, location: Location) -> Location:
+    """Return where the mesh file has the key of a size: at the size if it names the key, else at the actor."""
+    if not size or location[0] != "spark":
+        return location
+    keys = location[1:]
+    named: object = spark.sizes[size]
+    for key in keys:
+        named = named.get(key) if isinstance(named, dict) else getattr(named, str(key), None)
+    return ("spark", "sizes", size, *keys) if named not in (None, SizeExecutorsSection()) else location
+
+
+def _sizes(spark: SparkSection) -> Iterator[Finding]:
+    """Check the order of sizes, and their names, which are those of runs."""
+    if spark.size_by is not None and not spark.sizes:
+        yield ("spark", "size_by"), "selects among sizes, and there are none; add sizes, or remove this key"
+    if len(spark.sizes) == 1 or len(spark.sizes) > _MOST_SIZES:
+        yield ("spark", "sizes"), f"should have 2 to {_MOST_SIZES} sizes; got {len(spark.sizes)}"
+    *others, last = spark.sizes.items() or [("", SizeSection())]
+    for name in spark.sizes:
+        if not _SIZE_NAME.fullmatch(name):
+            yield ("spark", "sizes", name), "should be a name of 1 to 20 lowercase letters, digits and -"
+    before = -inf
+    for name, size in others if spark.size_by is not None else ():
+        if size.up_to is None:
+            yield ("spark", "sizes", name), f"needs up_to, the largest value at {spark.size_by} that has this size"
+        elif size.up_to <= before:
+            yield ("spark", "sizes", name, "up_to"), f"should be more than that of the size before ({before:g})"
+        before = before if size.up_to is None else size.up_to
+    for name, size in spark.sizes.items():
+        if spark.size_by is None and size.up_to is not None:
+            yield ("spark", "sizes", name, "up_to"), "needs size_by, a JSON pointer into the payload"
+    if spark.size_by is not None and last[1].up_to is not None:
+        yield ("spark", "sizes", last[0], "up_to"), "is that of the last size, which has all larger values; remove it"
 
 
 def _isolation(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
@@ -119,10 +171,6 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
     if spark.linger > spark.max_run:
         yield ("spark", "linger"), f"is longer than the time limit of a job run ({format_duration(spark.max_run)})"
     yield from _isolation(actor, spark)
-    if spark.executors.min > spark.executors.max:
-        yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
-    for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):
-        yield from _worker(spark, key, kind, worker)
     for key in ("archives", "py_files"):
         for index, address in enumerate(getattr(spark, key)):
             if not address.startswith("s3://"):
@@ -132,6 +180,13 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
                 )
     if spark.tables == "iceberg" and spark.catalog != "glue" and {"catalog", "tables"} & spark.written.keys():
         yield ("spark", "tables"), _NO_CATALOG
+
+
+def _workers(spark: SparkSection) -> Iterator[Finding]:
+    if spark.executors.min > spark.executors.max:
+        yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
+    for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):
+        yield from _worker(spark, key, kind, worker)
 
 
 def _settings(spark: SparkSection, application: ApplicationSection) -> Iterator[Finding]:

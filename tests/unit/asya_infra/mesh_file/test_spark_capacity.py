@@ -9,11 +9,13 @@ from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import read_section
 from asya_infra.mesh_file.spark import (
     Capacity,
+    WarmSize,
     WarmWorker,
     application_capacity,
     max_concurrent_runs,
     max_executors,
     run_size,
+    sized_sections,
     warm_size,
 )
 
@@ -116,6 +118,28 @@ def test_the_index_is_a_job_too() -> None:
 )
 def test_executors_are_clamped_to_what_fits(executors: dict[str, Any], application: dict[str, Any], most: int) -> None:
     assert max_executors(job(executors=executors), read_section(ApplicationSection, application)) == most
+
+
+@pytest.mark.rule("10.size")
+def test_all_sizes_of_a_job_count() -> None:
+    keys = {
+        "driver": {"memory": "4g"},
+        "sizes": {
+            "small": {},
+            "large": {"driver": {"cores": 4}, "executors": {"memory": "7g", "max": 8}, "conf": {"a": "1"}},
+        },
+        "conf": {"a": "0", "b": "2"},
+    }
+    (_, small), (_, large) = sized_sections(job(**keys))
+    assert (small.driver.memory, small.executors.max, small.conf) == (4096, 4, {"a": "0", "b": "2"})
+    assert (large.driver.memory, large.driver.cores, large.executors.max, large.conf) == (
+        4096,
+        4,
+        8,
+        {"a": "1", "b": "2"},
+    )
+    assert max_concurrent_runs(mesh(keys)) == 1, "one run of the large size with its eight executors"
+    assert warm_size(mesh(keys)) == WarmSize(WarmWorker(4, 8), WarmWorker(1, 8))
 
 
 def test_the_capacity_of_the_application() -> None:

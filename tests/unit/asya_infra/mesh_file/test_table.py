@@ -194,6 +194,40 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
     )
 
 
+@pytest.mark.rule("10.size")
+def test_the_table_has_the_sizes_in_their_order(load) -> None:  # type: ignore[no-untyped-def]
+    job = (
+        load("""
+        namespace: shop
+        actors:
+          b:
+            spark:
+              job: heavy.crunch
+              driver: {memory: 4g}
+              conf: {a: 1}
+              size_by: /rows
+              sizes:
+                small: {up_to: 1000000}
+                large: {executors: {memory: 7g, max: 100}, conf: {b: true}}
+    """)
+        .actors["b"]
+        .spark
+    )
+    assert job is not None
+    driver = table.WorkerSize(memory_mb=4096)
+    assert job.size_by == "/rows"
+    assert job.sizes == (
+        table.JobSize(name="small", up_to=1e6, driver=driver, conf={"a": "1"}),
+        table.JobSize(
+            name="large",
+            driver=driver,
+            executor=table.WorkerSize(memory_mb=7168),
+            max_executors=15,
+            conf={"a": "1", "b": "true"},
+        ),
+    )
+
+
 ROUTES = """
     namespace: shop
     actors:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.mesh_table import Actor, SparkJob, WorkerSize
+from asya.protocol.mesh_table import Actor, JobSize, SparkJob, WorkerSize
 from asya_infra.mesh_file import load_mesh
 from asya_local.emr.drivers.private_settings import submit_options
 from asya_local.emr.local_spark import (
@@ -98,6 +98,21 @@ def test_the_heap_has_the_driver_and_an_executor_within_the_machine(
     options = submit_options(launch, "local[2]", "", tmp_path)
     assert f"--driver-memory {launch.memory} " in options
     assert f"-XX:MaxHeapSize={heap}" in options
+
+
+def test_notes_name_the_size() -> None:
+    job = SparkJob(
+        job="jobs.work",
+        sizes=(
+            JobSize(name="small", conf={"spark.ui.enabled": "true"}),
+            JobSize(name="large", driver=WorkerSize(memory_mb=32768), conf={"spark.ui.enabled": "true"}),
+        ),
+    )
+    assert list(unheeded_notes({"count": Actor(kind="spark", spark=job)}, 16384)) == [
+        "count: Spark does not heed spark.ui.enabled on this machine: the driver stays closed to other users of this machine",
+        "count, size large: driver and executor may use 32768 and 2048 MB of heap, and have 16384 MB together on this machine with "
+        "16384 MB",
+    ]
 
 
 @pytest.mark.parametrize(("given_options", "own"), [("", True), ("-Xss8m", True), ("-XX:+UseG1GC -Da=b", False)])

@@ -45,6 +45,7 @@ class RunLine:
         emr_state: the state of its job run at EMR Serverless; empty without one.
         outcomes: its envelopes by outcome, as far as they are routed; None before that, and if they were not counted.
         usage, dollars: None until the run has ended.
+        size: the name of its size; empty if its actor has none.
     """
 
     run_id: str
@@ -57,6 +58,7 @@ class RunLine:
     dollars: float | None
     emr_state: str = ""
     outcomes: RunOutcomes | None = None
+    size: str = ""
 
 
 def read_runs(
@@ -128,6 +130,7 @@ def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
         prices.cost(record.usage) if record.usage else None,
         emr_state(record),
         record.outcomes,
+        record.size,
     )
 
 
@@ -170,6 +173,7 @@ class RunReport:
         attempts: The starts of the driver that wrote files, oldest first.
         problem: Why the envelopes are unknown.
         shared: How the usage is divided among the envelopes; None until the run has ended.
+        size: The name of its size; empty if its actor has none.
     """
 
     run_id: str
@@ -191,6 +195,7 @@ class RunReport:
     problem: str = ""
     emr_state: str = ""
     outcomes: RunOutcomes | None = None
+    size: str = ""
 
 
 def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_bytes: float = float("inf")) -> RunReport:
@@ -243,6 +248,7 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
         problem,
         emr_state(record),
         record.outcomes,
+        record.size,
     )
 
 
