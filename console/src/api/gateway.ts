@@ -478,6 +478,7 @@ export interface RunDetails {
   problem: string;
   emr_state: string;
   outcomes: RunOutcomes | null;
+  size: string;
   actor: string;
   /** The driver's log in S3; null before its job run has reported. */
   log_uri: string | null;
@@ -502,6 +503,8 @@ export interface RunLine {
   emr_state: string;
   /** Its envelopes by outcome, as far as they are routed; null before that, and if they were not counted. */
   outcomes: RunOutcomes | null;
+  /** The name of its size; empty if its actor has none. */
+  size: string;
 }
 
 /** The progress of a job run, in the report of one of its envelopes. */
@@ -519,6 +522,8 @@ export interface RunNote {
   stages?: StageNote[];
   /** The resources of the whole run, after its end; the envelopes share it. */
   usage?: Usage;
+  /** The name of its size; empty if its actor has none. */
+  size?: string;
 }
 
 /** The job runs of a heavy actor. */

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from asya.function.hop import Delivery, Diversion, Hop
 from asya.function.outage_words import Outages, no_outages
 from asya.function.targets import TargetError
-from asya.heavy.run_failures import SPARK_JOB_FAILED
+from asya.heavy.run_failures import SPARK_JOB_FAILED, FailureDecision, failed_for_memory
 from asya.protocol import headers, ids, names, states, status
 from asya.protocol.envelope import Frame
 from asya.protocol.errors import ErrorInfo
@@ -90,6 +90,12 @@ def outcome_of(head: ResultHead, first: Delivery | None) -> Outcome:
         return "retried"
     is_refused = first is not None and first.kind == "sump"
     return states.SUCCEEDED if head.end == states.DONE and not is_refused else states.FAILED
+
+
+def runs_again_larger(head: ResultHead, decision: FailureDecision) -> bool:
+    """Whether a call ran out of memory, and its envelope runs again in the next size (`protocol §10.size.larger.call`)."""
+    is_whole = head.end == states.FAILED and not head.frames
+    return bool(decision.larger) and is_whole and head.error is not None and failed_for_memory(head.error)
 
 
 def outcome_of_charge(delivery: Delivery) -> Outcome:

@@ -22,8 +22,21 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Half, Manifest, Member
 from asya.protocol.mesh_table import SparkJob
 
+# What ran out of memory while its run went on: the JVM of the driver or of a task, or a Python.
+_MEMORY_ERRORS = ("OutOfMemoryError", "MemoryError")
 _KILLED = re.compile(r"exit(?:ed with)? ?code:? ?137\b|OutOfMemoryError", re.IGNORECASE)
 _MARK = "out of memory"
+
+
+def ran_out_of_memory(details: str) -> bool:
+    """Whether the details of a failed job run say that it died of memory."""
+    return _KILLED.search(details) is not None
+
+
+def failed_for_memory(error: ErrorInfo) -> bool:
+    """Whether the error of a call says that the driver, a task or an executor ran out of memory."""
+    types = {name.rpartition(".")[2] for name in (error.type, *error.mro)}
+    return not types.isdisjoint(_MEMORY_ERRORS) or _KILLED.search(error.message) is not None
 
 
 def explained(details: str, actor: str, job: SparkJob | None, size: str = "") -> str:
@@ -35,7 +48,7 @@ def explained(details: str, actor: str, job: SparkJob | None, size: str = "") ->
         job: its job in the size of the run; None if the mesh does not have the actor any more.
         size: the name of this size; empty if the actor has none.
     """
-    if job is None or _MARK in details or not _KILLED.search(details):
+    if job is None or _MARK in details or not ran_out_of_memory(details):
         return details
     meaning = f"137 is {_MARK} as a rule" if "137" in details else _MARK
     sizes = f"the driver had {_size(job.driver.memory_mb)}, each executor {_size(job.executor.memory_mb)}"
@@ -62,8 +75,9 @@ DEATH_LIMIT = 32
 NO_EXECUTOR_LIMIT = 3
 
 # For members without a result. charged: all fail · again: all but the convicted one run again · halved: they run again in two
-# runs · waiting: they run again unchanged · no_executor: the same, until their limit of such runs.
-Fate = Literal["charged", "again", "halved", "waiting", "no_executor"]
+# runs · waiting: they run again unchanged · no_executor: the same, until their limit of such runs · larger: all run again, those at
+# work (without any, all) in the next size.
+Fate = Literal["charged", "again", "halved", "waiting", "no_executor", "larger"]
 RunStage = Literal["absent", "starting", "working"]
 
 
@@ -73,12 +87,14 @@ class FailureDecision:
 
     Attributes:
         convicted: the index of the member that is charged while the others run again.
-        suspects: the indexes of the members that run again one at a time.
+        suspects: the indexes of the members that run again one at a time, or in the next size.
+        larger: the name of the next size, for members that ran out of memory; empty without one.
     """
 
     fate: Fate
     convicted: int | None = None
     suspects: tuple[int, ...] = ()
+    larger: str = ""
 
 
 CHARGED = FailureDecision("charged")
@@ -99,6 +115,7 @@ class FailedRun:
         at_work: the indexes of the members in user code, as the journal names them.
         is_first: whether user code was called for no other member before.
         failures: failed runs of the same origin, this one included.
+        larger: the name of the next size, if the run died of memory; else empty.
     """
 
     missing: Sequence[int]
@@ -106,20 +123,29 @@ class FailedRun:
     at_work: Sequence[int] = ()
     is_first: bool = True
     failures: int
+    larger: str = ""
 
 
 def decide(manifest: Manifest, failed_run: FailedRun) -> FailureDecision:
     """Decides which members are charged with a failed run and which run again."""
     missing = set(failed_run.missing)
     if at_work := tuple(index for index in failed_run.at_work if index in missing):
-        if len(failed_run.at_work) == 1 and failed_run.is_first:
-            return FailureDecision("again", convicted=at_work[0])
-        return FailureDecision("again", suspects=at_work)
+        return _decide_at_work(failed_run, at_work)
     if missing and len(missing) < len(manifest.members) and manifest.shape == "payload":
         return FailureDecision("again")  # it failed between two envelopes, so the next run gets further
+    if missing and failed_run.larger:
+        return FailureDecision("larger")
     if len(missing) <= 1:
         return CHARGED
     return CHARGED if failed_run.failures >= _limit(failed_run.stage) else FailureDecision("halved")
+
+
+def _decide_at_work(failed_run: FailedRun, at_work: tuple[int, ...]) -> FailureDecision:
+    if failed_run.larger:
+        return FailureDecision("larger", suspects=at_work)
+    if len(failed_run.at_work) == 1 and failed_run.is_first:
+        return FailureDecision("again", convicted=at_work[0])
+    return FailureDecision("again", suspects=at_work)
 
 
 def origin(manifest: Manifest) -> int:
@@ -136,9 +162,10 @@ def returned_members(manifest: Manifest, decision: FailureDecision, missing: Seq
         waiting = {index: _waiting(manifest, index, decision) for index in missing}
         return {index: member for index, member in waiting.items() if member.without_executor < NO_EXECUTOR_LIMIT}
     back = [index for index in missing if index != decision.convicted]
-    if decision.fate == "again":
+    if decision.fate in ("again", "larger"):
         # A run that stopped in time, or that finished an envelope, ends the row of deaths.
-        died = len(missing) == len(manifest.members) and bool(decision.suspects or decision.convicted is not None)
+        is_death = decision.fate == "larger" or bool(decision.suspects or decision.convicted is not None)
+        died = len(missing) == len(manifest.members) and is_death
         again = {index: _again(manifest, index, decision, died=died) for index in back}
         return {index: member for index, member in again.items() if member.deaths < DEATH_LIMIT}
     middle = (len(back) + 1) // 2
@@ -149,6 +176,11 @@ def returned_members(manifest: Manifest, decision: FailureDecision, missing: Seq
     return {
         index: _returned(manifest, index, first if position < middle else second) for position, index in enumerate(back)
     }
+
+
+def in_next_size(manifest: Manifest, index: int, decision: FailureDecision) -> Member:
+    """A member whose call ran out of memory, as it runs again."""
+    return replace(_returned(manifest, index, None), size=decision.larger, deaths=0)
 
 
 def charge_error(
@@ -188,8 +220,8 @@ def _circumstances(decision: FailureDecision, missing: int, charged: int, *, sta
             f"; this envelope was in {NO_EXECUTOR_LIMIT} runs in a row without an executor: give the application more "
             "capacity, or the job fewer or smaller workers"
         )
-    if decision.fate == "again":
-        if charged == 1:
+    if decision.fate in ("again", "larger"):
+        if charged == 1 and decision.convicted is not None:
             return ", while this envelope was at work"
         return (
             f"; {DEATH_LIMIT} runs in a row died before any of their envelopes finished, so the cause is probably not one of "
@@ -206,8 +238,12 @@ def _circumstances(decision: FailureDecision, missing: int, charged: int, *, sta
 
 def _again(manifest: Manifest, index: int, decision: FailureDecision, *, died: bool) -> Member:
     member = _returned(manifest, index, None)
+    deaths = member.deaths + 1 if died else 0
+    if decision.fate == "larger":
+        is_larger = not decision.suspects or index in decision.suspects
+        return replace(member, size=decision.larger if is_larger else member.size, deaths=deaths)
     suspected_in = manifest.number if index in decision.suspects else member.suspected_in
-    return replace(member, suspected_in=suspected_in, deaths=member.deaths + 1 if died else 0)
+    return replace(member, suspected_in=suspected_in, deaths=deaths)
 
 
 def _returned(manifest: Manifest, index: int, half: Half | None) -> Member:

@@ -226,12 +226,12 @@ def form(
 def may_linger(members: Sequence[Member], job: SparkJob) -> bool:
     """Whether a run of these envelopes may be a batch of a resident run, or become one (`protocol §10.resident`).
 
-    An envelope that a death made conspicuous, and one half of a run, run in a process of their own. So does one that its actor's
-    `isolation` lets share a driver with none.
+    An envelope that a death made conspicuous, and one half of a run, run in a process of their own. So does one that ran out of
+    memory in a smaller size, and one that its actor's `isolation` lets share a driver with none.
     """
     if job.isolation == "envelope" or (job.isolation == "tenant" and not driver_tenant(members, job)):
         return False
-    return bool(members) and members[0].group_key == _PLAIN and not any(member.deaths for member in members)
+    return bool(members) and members[0].group_key == _PLAIN and not any(each.deaths or each.size for each in members)
 
 
 def spark_job(actor: str, spec: Actor) -> SparkJob:

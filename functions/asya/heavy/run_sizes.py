@@ -1,6 +1,7 @@
-"""Selects the size of a run: by the payload of its envelopes (`protocol §10.size`). Pure."""
+"""Selects the size of a run: by the payload of its envelopes, and by what ran out of memory (`protocol §10.size`). Pure."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -57,10 +58,19 @@ def size_of(member: Member, job: SparkJob) -> str:
     sizes = sizes_of(job)
     if not sizes:
         return ""
-    if member.measure is None or job.size_by is UNSET:
-        return sizes[0].name
-    fitting = (size.name for size in sizes if size.up_to is None or member.measure <= size.up_to)
-    return next(fitting, sizes[-1].name)
+    place = 0
+    if member.measure is not None and job.size_by is not UNSET:
+        value = member.measure
+        fitting = (index for index, size in enumerate(sizes) if size.up_to is None or value <= size.up_to)
+        place = next(fitting, len(sizes) - 1)
+    larger = (index for index, size in enumerate(sizes) if size.name == member.size)
+    return sizes[max(place, next(larger, 0))].name
+
+
+def next_size(job: SparkJob, name: str) -> str:
+    """The name of the size after another one; empty for the last one, and for a size that the job does not have."""
+    names = [size.name for size in sizes_of(job)]
+    return dict(pairwise(names)).get(name, "")
 
 
 def sized(job: SparkJob, name: str) -> SparkJob:

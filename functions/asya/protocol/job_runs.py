@@ -72,6 +72,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelope_key: the key of the object that holds a large envelope.
         report_url: base URL for its reports; None for stealth envelopes and without a gateway.
         round: its place among the envelopes of its tenant, for an actor with `fair_by`; from 1 on, 0 without one.
+        size: the name of the size after the one in which it ran out of memory, or empty.
         measure: what `size_by` of its actor found in its payload; None without a value (`protocol §10.size`).
         tenant: who started its task, as the mesh has proved, for an actor with `isolation` and `fair_by: owner`; else empty.
         ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
@@ -96,6 +97,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     without_executor: int = 0
     round: int = 0
     tenant: str = ""
+    size: str = ""
     measure: float | None = None
     ended: Status | None = None
 

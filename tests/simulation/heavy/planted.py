@@ -113,6 +113,11 @@ def _return_under_former_key(real: Any, *args: Any) -> dict[int, Member]:
     return {index: changed(member, returned_by=0) for index, member in real(*args).items()}
 
 
+def _select_sizes(real: Any, *args: Any, size_name: Any, **more: Any) -> Any:
+    """Selects envelopes of all sizes."""
+    return real(*args, **more)
+
+
 def _select_all(real: Any, *args: Any, isolation: str, **more: Any) -> Any:
     return real(*args, **more)
 
@@ -231,6 +236,13 @@ MISTAKES = (
         **_LINGERS,
     ),
     Mistake("remembers resident runs that have ended", substitute(Residents, "remove", lambda *_: None), **_LINGERS),
+    Mistake("lets envelopes of all sizes share a run", wrap(run_formation, "select", _select_sizes), seed=29),
+    Mistake(
+        "takes every death for one of memory",
+        substitute(result_routing, "ran_out_of_memory", lambda _: True),
+        "poison",
+        seed=6,
+    ),
     Mistake("lets all envelopes share a run", wrap(run_formation, "select", _select_all), seed=2),
     Mistake(
         "gives a resident run the batches of all tenants",

@@ -4,7 +4,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
+
+from msgspec import UNSET
 
 from asya.protocol.mesh_table import MeshTable
 from asya.testing.services.job_service import JobRun
@@ -77,6 +80,7 @@ class RunRegistry:
     _batches: dict[str, str] = field(default_factory=dict)
     _placed: set[tuple[str, str, int]] = field(default_factory=set)
     _in_driver: dict[tuple[str, int], set[AttemptKey]] = field(default_factory=lambda: defaultdict(set))
+    _sizes: dict[str, int] = field(default_factory=dict)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
     # --- writes to the table ---------------------------------------------------------------------------------------
@@ -143,6 +147,7 @@ class RunRegistry:
             self._runs_of[key].append(run)
         self.runs[actor, number] = run
         self._check_isolation(run, number)
+        self._check_size(run, content.get("size", ""))
         latest = self.runs.get((actor, number - 1))
         if number > 1 and latest is None:
             self.report_violation(f"{run.name} was formed, and there is none before it")
@@ -182,6 +187,35 @@ class RunRegistry:
             isolation == "envelope" or (isolation == "tenant" and (len(tenants) > 1 or None in tenants))
         ):
             self.report_violation(f"{sorted(shared)} of {tenants} share the driver of run {driver} of {run.actor}")
+
+    def _check_size(self, run: Run, name: str) -> None:
+        """Checks the size of a run: that of its payloads, and a larger one only after a run that died of memory."""
+        spark = self.mesh.actors[run.actor].spark
+        if spark is None or spark.sizes is UNSET:
+            return
+        sizes = [size.name for size in spark.sizes]
+        self._sizes[run.name] = place = sizes.index(name)
+        for key, returned_by in run.members:
+            expected = 0
+            if returned_by:
+                before = self.runs[run.actor, returned_by]
+                expected = self._sizes[before.name]
+                at_work = before.name if before.name in self._jobs else self._resident_name(before)
+                may_grow = "137" in self._jobs[at_work].details and expected + 1 < len(sizes)
+                if place not in (expected, expected + may_grow):
+                    self.report_violation(
+                        f"{key} is in {run.name} of size {name}, and was in {before.name} of {sizes[expected]}"
+                    )
+                continue
+            if spark.size_by is not UNSET:
+                trail = self.enqueued[key][0].trail or ()
+                expected = next(index for index, size in enumerate(spark.sizes) if len(trail) <= (size.up_to or inf))
+            if place != expected:
+                self.report_violation(f"{key} is in {run.name} of size {name}, and needs {sizes[expected]}")
+
+    def _resident_name(self, run: Run) -> str:
+        """The name of the resident run whose batch a run is."""
+        return self.runs[run.actor, self._resident_of(run.name)].name
 
     def _check_finished(self, latest: Run, run: Run) -> None:
         if self._state(latest) not in ("started", "closed"):

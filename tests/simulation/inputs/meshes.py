@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import UNSET, structs
 
@@ -13,6 +13,7 @@ from asya.protocol.mesh_table import (
     Batch,
     CircuitBreaker,
     FanIn,
+    JobSize,
     MeshTable,
     Policy,
     Resiliency,
@@ -209,6 +210,7 @@ def _heavy(
             linger=Random(f"linger {random.getstate()}").choice((10.0, 120.0, 300.0)) if lingers else 0.0,
             priority=Random(f"priority {random.getstate()}").choice((0, 0, 1, 5)),
             isolation=isolation,
+            **_sizes(Random(f"sizes {random.getstate()}")),
         ),
         timeout=random.choice((5.0, 20.0, 60.0)),
         batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
@@ -225,6 +227,13 @@ def _heavy(
 def _isolation(random: Random, *, lingers: bool) -> Isolation:
     """Draw who shares a run. No run of one envelope lingers."""
     return random.choice(("none", "none", "tenant", "tenant" if lingers else "envelope"))
+
+
+def _sizes(random: Random) -> dict[str, Any]:
+    """Draw the sizes of runs: none, by the length of the trail, or one after the other."""
+    by_trail = (JobSize(name="small", up_to=1.0), JobSize(name="large"))
+    in_order = tuple(JobSize(name=name) for name in ("small", "medium", "large"))
+    return random.choice(({}, {}, {"sizes": by_trail, "size_by": "/trail"}, {"sizes": in_order}))
 
 
 def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:

@@ -92,6 +92,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_each_envelope_ends_once_despite_faults": f"{_STAND_IN}: its faults; tests/simulation/heavy has more of them",
         "test_each_envelope_ends_once_despite_killed_processes": _PROCESSES,
     },
+    "test_heavy_sizes": "its jobs end their process, which is that of the tests in the kit",
     "test_heavy_secrets": "compares the environments of the driver and of executors, which are one in the kit",
     "test_iam_matrix": _IAM,
     "test_local_access": _LOCAL_CLOUD,

@@ -180,6 +180,7 @@ def decode_record(actor: str, number: int, item: Item) -> RunRecord:
             cast("Fate", item.text("fate")),
             None if convicted == NO_MEMBER else convicted,
             tuple(item.list_of(int, "suspects")),
+            item.text("larger", ""),
         )
         resolution = Resolution(source, item.text("attempt"), item.integer("parts"), decision, item.flag("started"))
     outcomes = msgspec.json.decode(item.text("outcomes", "{}"), type=RunOutcomes)
@@ -335,7 +336,7 @@ class RunRecords:
         resolved = update(
             run_key(actor, digits(number)),
             "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
-            " at_work = :convicted, suspects = :suspects, started = :started",
+            " at_work = :convicted, suspects = :suspects, started = :started, larger = :larger",
             source=resolution.source,
             attempt=resolution.attempt,
             parts=resolution.parts,
@@ -343,6 +344,7 @@ class RunRecords:
             convicted=NO_MEMBER if decision.convicted is None else decision.convicted,
             suspects=decision.suspects,
             started=resolution.started,
+            larger=decision.larger,
         ).only_if("attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed", closed="closed")
         counted = update(
             failures_key(actor, failed_origin or number),

@@ -20,6 +20,7 @@ from asya.heavy.lambdas.resident_runs import ResidentRuns
 from asya.heavy.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.lambdas.watch import RunWatch
+from asya.heavy.results import RunOutcomes
 from asya.heavy.run_failures import CHARGED, LACKS_CAPACITY, FailureDecision
 from asya.heavy.statements import CANCELED, COMMIT, RUN_STATE, WATCH
 from asya.protocol.job_runs import Manifest, Usage, parse_commit_key, parse_run_id, run_id
@@ -207,7 +208,7 @@ class Completion:
         spec = services.heavy_actor(actor)
         if record.state == "closed":
             log.info("run already closed", run_id=event.name)
-            self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
+            self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED, record.outcomes)
             return
         if _is_duplicate_run(services, record, event):
             log.warning("duplicate job run ended", run_id=event.name, job_run_id=event.job_run_id)
@@ -240,7 +241,7 @@ class Completion:
             is_late=lambda: self._time_left < timedelta(seconds=MARGIN_SECONDS),
         )
         try:
-            decision = router.route()
+            outcomes = router.route()
         except OutOfTime:
             log.info("routing continues in another invocation", run_id=event.name)
             services.records.release_lease(actor, number, owner)
@@ -251,12 +252,15 @@ class Completion:
         for heavy_actor in services.heavy_actors():
             services.requests.expedite(heavy_actor, now=self.services.now())
         # Only after the close, because returned members wait for it.
-        self._request_returned(actor, decision)
+        if router.has_larger:
+            services.base.telemetry.count("JobRuns", by=("state", "larger"), actor=actor)
+        self._request_returned(actor, router.decision, outcomes)
         if not is_over and services.pending.has_any(actor):
             services.requests.hasten(actor, now=self.services.now())  # the resident run is idle
 
-    def _request_returned(self, actor: str, decision: FailureDecision) -> None:
-        if decision.fate != "charged":
+    def _request_returned(self, actor: str, decision: FailureDecision, outcomes: RunOutcomes | None) -> None:
+        # Envelopes with a result run again too, if their calls ran out of memory.
+        if decision.fate != "charged" or (outcomes is not None and outcomes.again):
             delay = RETRY_SECONDS if decision.fate in LACKS_CAPACITY else 0.0
             self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 

@@ -17,11 +17,13 @@ from asya.heavy.lambdas.services import SparkServices
 from asya.heavy.results import (
     Outcome,
     PartResult,
+    RunOutcomes,
     check_after_run,
     outcome_of,
     outcome_of_charge,
     outcome_of_diversion,
     part_results,
+    runs_again_larger,
     unreadable_results,
     with_late_copy,
 )
@@ -32,8 +34,12 @@ from asya.heavy.run_failures import (
     WAITING,
     FailedRun,
     FailureDecision,
+    in_next_size,
+    ran_out_of_memory,
     returned_members,
 )
+from asya.heavy.run_formation import spark_job
+from asya.heavy.run_sizes import next_size
 from asya.protocol import states
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
@@ -75,7 +81,12 @@ class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next i
 
 
 class ResultRouter:
-    """Routes one run, from the cursor of its record."""
+    """Routes one run, from the cursor of its record.
+
+    Attributes:
+        decision: the fate of the members without a result, once it is known.
+        has_larger: whether it has made members pending that ran out of memory, for a run in the next size.
+    """
 
     def __init__(
         self,
@@ -100,22 +111,25 @@ class ResultRouter:
         self._chunk = CHUNK if record.resolution is None else 1
         self._sent: list[_Sent] = []
         self._requeued: list[Member] = []
+        self.decision = CHARGED
+        self.has_larger = False
         self._states: dict[str, TaskState] = {}
         self._states_of = range(0)
         self._states_read_at = 0.0
 
-    def route(self) -> FailureDecision:
+    def route(self) -> RunOutcomes:
         """Routes the results after the cursor.
 
         Returns:
-            The fate of the members without a result.
+            The outcomes of all members.
 
         Raises:
             OutOfTime: if results are left.
             ResultsError, SendError, botocore.exceptions.ClientError: if routing fails; a retry repeats one chunk at most.
         """
         services, record = self._services, self._record
-        resolution = record.resolution or _resolve(services, self._manifest, record, self._event)
+        resolution = record.resolution or _resolve(services, self._manifest, record, self._event, self._spec)
+        self.decision = resolution.decision
         output = services.results.read(
             record.folder,
             resolution.source,
@@ -128,7 +142,7 @@ class ResultRouter:
             self._cursor = RoutingCursor(part=index + 1, outcomes=self._cursor.outcomes)
         self._route_missing(resolution, output)
         self._checkpoint()
-        return resolution.decision
+        return self._cursor.outcomes
 
     def _route_part(self, part: ResultPart, attempt: str) -> None:
         """Routes the results of one part, from the cursor on."""
@@ -162,6 +176,9 @@ class ResultRouter:
         if not sent_before and self._divert_stopped(hop, head.index, member):
             return
         hop = with_late_copy(hop, None if sent_before else self._state(head.index, member))
+        if not sent_before and not hop.is_late_copy and runs_again_larger(head, self.decision):
+            self._requeue(in_next_size(self._manifest, head.index, self.decision))
+            return
         if not sent_before and not hop.is_late_copy:
             record_job_result(self._services.base, head, self._manifest.actor)
             self._trace(hop, None if head.end == states.DONE else head.error.type if head.error else head.end)
@@ -267,6 +284,7 @@ class ResultRouter:
 
     def _requeue(self, member: Member) -> None:
         self._requeued.append(member)
+        self.has_larger = self.has_larger or member.size == self.decision.larger != ""
         self._count("again")
 
     def _count(self, outcome: Outcome) -> None:
@@ -348,7 +366,9 @@ class ResultRouter:
         base.progress.flush()
 
 
-def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, event: JobRunEvent) -> Resolution:
+def _resolve(
+    services: SparkServices, manifest: Manifest, record: RunRecord, event: JobRunEvent, spec: Actor
+) -> Resolution:
     """Resolves a run once; later calls return the first resolution.
 
     Raises:
@@ -356,7 +376,7 @@ def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, eve
     """
     records, actor, number = services.records, manifest.actor, manifest.number
     output = services.results.find(record.folder, len(manifest.members))
-    failed_origin = None
+    failed_origin, larger = None, next_size(spark_job(actor, spec), manifest.size)
     if output.source == "commit":
         # The first member of a run gets its full timeout. Without any result no driver has run out of time: its job wrote that.
         count = len(manifest.members)
@@ -376,10 +396,15 @@ def _resolve(services: SparkServices, manifest: Manifest, record: RunRecord, eve
             at_work=output.at_work,
             is_first=output.is_first,
             failures=records.failures(actor, failed_origin) + 1,
+            larger=larger if ran_out_of_memory(event.details) else "",
         )
         decision = run_failures.decide(manifest, failed_run)
     resolution = Resolution(
-        output.source, output.attempt, len(output.parts), decision, started=output.stage == "working"
+        output.source,
+        output.attempt,
+        len(output.parts),
+        replace(decision, larger=larger),
+        started=output.stage == "working",
     )
     return records.resolve(actor, number, resolution, now=services.now(), failed_origin=failed_origin)
 

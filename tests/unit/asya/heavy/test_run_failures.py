@@ -1,6 +1,7 @@
 """The fate of the envelopes of a failed run (`protocol §10`)."""
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_of
 from datetime import UTC, datetime
 
 import pytest
@@ -17,6 +18,7 @@ from asya.heavy.run_failures import (
     FailedRun,
     FailureDecision,
 )
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Half, Manifest, Member
 from asya.protocol.mesh_table import Actor, SparkJob
 
@@ -37,6 +39,72 @@ def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> M
             Member(id=name, position=0, attempt=1, admitted_at="2026-01-01T00:00:00Z", half=half) for name in names
         ),
     )
+
+
+@pytest.mark.rule("10.size.larger")
+@pytest.mark.parametrize(
+    ("failed_run", "shape", "suspects", "larger"),
+    [
+        # Those at work, also the first and only one, which a death of another kind would convict.
+        (FailedRun(missing=(0, 1, 2), stage="working", at_work=(0,), failures=1), "payload", (0,), ["a"]),
+        (
+            FailedRun(missing=(1, 2), stage="working", at_work=(1, 2), is_first=False, failures=1),
+            "payload",
+            (1, 2),
+            ["b", "c"],
+        ),
+        (FailedRun(missing=(0, 1, 2), stage="working", failures=32), "dataframe", (), ["a", "b", "c"]),
+        (FailedRun(missing=(2,), stage="working", failures=32), "dataframe", (), ["c"]),
+        (FailedRun(missing=(0, 1, 2), stage="absent", failures=4), "payload", (), ["a", "b", "c"]),
+    ],
+)
+def test_10_a_death_of_memory_charges_nobody_while_there_is_a_larger_size(
+    failed_run: FailedRun, shape: str, suspects: tuple[int, ...], larger: list[str]
+) -> None:
+    run = manifest("a", "b", "c", shape=shape)
+    decision = run_failures.decide(run, replace_of(failed_run, larger="large"))
+    assert decision == FailureDecision("larger", suspects=suspects)
+
+    back = run_failures.returned_members(run, replace_of(decision, larger="large"), failed_run.missing)
+    assert list(back) == list(failed_run.missing)
+    assert [member.id for member in back.values() if member.size == "large"] == larger
+    assert {member.size for member in back.values()} <= {"", "large"}
+    assert all(member.attempt == 1 and member.returned_by == 7 and member.half is None for member in back.values())
+
+
+@pytest.mark.rule("10.size.larger")
+def test_10_a_run_that_died_between_two_envelopes_runs_on_in_its_size() -> None:
+    failed_run = FailedRun(missing=(1, 2), stage="working", failures=1, larger="large")
+    assert run_failures.decide(manifest("a", "b", "c"), failed_run) == FailureDecision("again")
+
+
+@pytest.mark.rule("10.size.larger.call")
+@pytest.mark.parametrize(
+    ("kind", "mro", "message", "is_memory"),
+    [
+        ("java.lang.OutOfMemoryError", (), "Java heap space", True),
+        ("org.apache.spark.SparkException", ("java.lang.OutOfMemoryError",), "Job aborted", True),
+        ("MemoryError", ("Exception",), "", True),
+        ("numpy.exceptions._ArrayMemoryError", ("MemoryError", "Exception"), "Unable to allocate", True),
+        (
+            "org.apache.spark.SparkException",
+            (),
+            "Job aborted due to stage failure: ExecutorLostFailure (executor 1 exited caused by one of the running tasks) "
+            "Reason: Command exited with code 137",
+            True,
+        ),
+        (
+            "org.apache.spark.SparkException",
+            (),
+            "The executor with id 2 exited with exit code 137(SIGKILL, possible container OOM).",
+            True,
+        ),
+        ("ValueError", ("Exception",), "137 rows", False),
+        ("shop.OutOfMemory", (), "", False),
+    ],
+)
+def test_10_what_ran_out_of_memory(kind: str, mro: tuple[str, ...], message: str, is_memory: bool) -> None:
+    assert run_failures.failed_for_memory(ErrorInfo(type=kind, message=message, mro=mro)) is is_memory
 
 
 @pytest.mark.rule("10.death.at-work")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from asya.heavy import run_formation
-from asya.heavy.run_sizes import UnfitSizeError, measure, size_of, sized, sized_jobs
+from asya.heavy.run_sizes import UnfitSizeError, measure, next_size, size_of, sized, sized_jobs
 from asya.protocol.job_runs import Member
 from asya.protocol.mesh_table import JobSize, SparkJob, WorkerSize
 
@@ -61,6 +61,32 @@ def test_10_without_size_by_an_envelope_begins_with_the_first_size() -> None:
     assert measure(Raw(b'{"rows":"x"}'), "score", IN_ORDER) is None
     assert size_of(member(0, 500.0), IN_ORDER) == "small"
     assert size_of(member(0, 500.0), SparkJob(job="jobs.score")) == ""
+
+
+@pytest.mark.rule("10.size.larger", "10.size.larger.end")
+@pytest.mark.parametrize(
+    ("measured", "grown", "size"),
+    [
+        (1.0, "medium", "medium"),
+        (None, "large", "large"),
+        (1000.0, "medium", "large"),  # a deployment has made it large meanwhile
+        (1.0, "gone", "small"),
+    ],
+)
+def test_10_what_ran_out_of_memory_runs_in_a_larger_size(measured: float | None, grown: str, size: str) -> None:
+    assert size_of(member(0, measured, size=grown), JOB) == size
+
+
+@pytest.mark.rule("10.size.larger")
+def test_10_each_size_has_a_next_one_but_the_last() -> None:
+    assert [next_size(JOB, name) for name in ("small", "medium", "large", "gone", "")] == [
+        "medium",
+        "large",
+        "",
+        "",
+        "",
+    ]
+    assert next_size(SparkJob(job="jobs.score"), "") == ""
 
 
 @pytest.mark.rule("10.size.unfit")

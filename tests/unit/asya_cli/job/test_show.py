@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import Result
 
 from asya.protocol.job_runs import attempts_prefix
+from asya.protocol.mesh_table import JobSize, SparkJob
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, HeavyWorld, done_result, failed_result
 from tests.unit.asya_cli.job.conftest import end_run
@@ -111,6 +113,29 @@ def test_the_convicted_envelope_is_named(world: HeavyWorld, asya: Asya) -> None:
     assert report(asya)["verdict"] == (
         "a was the first and only envelope at work, so it is charged; charged: 1, run again uncharged: 1"
         " (1 retried, 1 again)"
+    )
+
+
+@pytest.mark.rule("10.size.alone", "10.size.larger", "13.operations.runs.one")
+def test_the_size_of_a_run_and_where_its_envelopes_go(world: HeavyWorld, asya: Asya) -> None:
+    job = SparkJob(job="flights.clean", sizes=(JobSize(name="small"), JobSize(name="large")))
+    actors = {**world.table.actors, "clean": replace(world.table.actors["clean"], spark=job)}
+    world.table = replace(world.table, actors=actors)
+    start_run(world, "a", "b", "c")
+    memory = failed_result(0, kind="MemoryError", message="")
+    world.write_results(1, [memory], end="journal")
+    end_run(world, 1, "FAILED", details="ExitCode: 137")
+
+    assert outcomes(asya) == {
+        "a": "out of memory, runs again in size large",
+        "b": "out of memory, runs again in size large",
+        "c": "runs again",
+    }
+    facts = shown(asya)
+    assert (facts["size"], facts["state"], facts["results"]) == ("small", "runs again", "3 again")
+    assert facts["verdict"] == (
+        "the run died of memory in size small, so 1 envelope at work to run again in size large; "
+        "charged: 0, run again uncharged: 2 (3 again)"
     )
 
 

@@ -10,7 +10,7 @@ from asya.capabilities.operations.prices import Prices, Sharing, part_of, shares
 from asya.heavy.aws.emr_serverless import TERMINAL_STATES
 from asya.heavy.aws.run_files import Heartbeats, ManifestError, Manifests, ResultsError, RunOutput, RunResults
 from asya.heavy.aws.run_records import Resolution, RunRecord, RunRecords
-from asya.heavy.results import RunOutcomes, part_results
+from asya.heavy.results import RunOutcomes, part_results, runs_again_larger
 from asya.heavy.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
 from asya.protocol import states
 from asya.protocol.job_runs import Manifest, ResultHead, Usage, run_id
@@ -305,6 +305,12 @@ def envelope_lines(
         own = part_of(usage, parts[index]) if usage else None
         if index in heads:
             outcome = _ENDS.get(head.end, head.end) if head else RESULTS_UNREADABLE
+            if (
+                head is not None
+                and record.resolution is not None
+                and runs_again_larger(head, record.resolution.decision)
+            ):
+                outcome = _again_in(record.resolution.decision)
         else:
             outcome = outcomes.get(index, "waits")
         lines.append(
@@ -334,7 +340,15 @@ def _outcomes(record: RunRecord, manifest: Manifest, output: RunOutput) -> dict[
     decision, missing = record.resolution.decision, output.missing(len(manifest.members))
     back = returned_members(manifest, decision, missing)
     outcomes = dict.fromkeys(missing, "charged") | dict.fromkeys(back, "runs again")
+    if decision.fate == "larger":
+        return outcomes | {
+            index: _again_in(decision) for index, member in back.items() if member.size == decision.larger
+        }
     return outcomes | {index: "suspect, runs again alone" for index in decision.suspects if index in back}
+
+
+def _again_in(decision: FailureDecision) -> str:
+    return f"out of memory, runs again in size {decision.larger}"
 
 
 def verdict_of(
@@ -345,7 +359,8 @@ def verdict_of(
     missing = output.missing(len(manifest.members))
     back = len(returned_members(manifest, resolution.decision, missing))
     if not missing:
-        return f"every envelope has a result{counts}"
+        again = f"; what ran out of memory runs again in size {resolution.decision.larger}"
+        return f"every envelope has a result{again if outcomes is not None and outcomes.again else ''}{counts}"
     if output.error is not None:
         text = f"the job failed with {output.error.type}: {output.error.message}"
     elif output.source == "commit":
@@ -359,6 +374,9 @@ def _failure(manifest: Manifest, decision: FailureDecision) -> str:
     """Why a run without a commit is charged as it is."""
     if decision.convicted is not None:
         return f"{manifest.members[decision.convicted].id} was the first and only envelope at work, so it is charged"
+    if decision.fate == "larger":
+        who = f"{_counted(len(decision.suspects), 'envelope')} at work" if decision.suspects else "all without a result"
+        return f"the run died of memory in size {manifest.size}, so {who} to run again in size {decision.larger}"
     if decision.suspects:
         return f"suspected: {_counted(len(decision.suspects), 'envelope')} at work, to run again one at a time"
     if decision.fate == "halved":
