@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from asya.capabilities.operations.aws.job_runs import EnvelopeLine, RunReport
     from asya.heavy.aws.run_records import RunRecord
-    from asya.protocol.job_runs import Usage
+    from asya.protocol.job_runs import CallWork, Usage
     from asya_cli.job.mesh_runs import MeshRuns
 
 _COLUMNS = ("envelope", "attempt", "outcome", "ms", "vCPU-hours", "GB-hours", "$", "error")
@@ -91,6 +91,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     if report.attempts:
         yield "attempts", ", ".join(report.attempts)
     yield from _progress(report)
+    if report.work is not None:
+        yield from _work(report.work)
     if report.verdict:
         yield "verdict", report.verdict
     if report.usage is not None:
@@ -114,6 +116,29 @@ def _progress(report: RunReport) -> Iterator[tuple[str, str]]:
         idle = stage.idle_seconds(heartbeat.at)
         stands = f", no task has ended for {format_duration(round(idle))}" if idle >= _IDLE_SECONDS else ""
         yield "stage", f"{stage.stage} {stage.name}: {stage.done} of {stage.tasks} tasks, {rows}{stands}"
+
+
+def _work(work: CallWork) -> Iterator[tuple[str, str]]:
+    yield "shuffle", f"{size_text(work.shuffle_read)} read, {size_text(work.shuffle_written)} written"
+    if work.spilled_memory or work.spilled_disk:
+        yield "spilled", f"{size_text(work.spilled_memory)} of memory, {size_text(work.spilled_disk)} on disk"
+    if (skew := work.skew) is not None:
+        yield (
+            "skew",
+            (
+                f"stage {skew.stage} {skew.name}: the longest of {counted(skew.tasks, 'task')} took "
+                f"{skew.longest_ms / 1000:.1f} s, the median {skew.median_ms / 1000:.1f} s"
+            ),
+        )
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes: `640 B`, `12.5 KiB`, `3.0 GiB`."""
+    amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while abs(amount) >= 1024 and len(units) > 1:
+        amount /= 1024
+        del units[0]
+    return f"{size} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
 
 
 def usage_text(usage: Usage) -> str:

@@ -5,7 +5,7 @@ import { s3Link, traceLink } from "../src/shared/address";
 import { bytes, dollars, rounded } from "../src/shared/format";
 
 function member(id: string, outcome: string): EnvelopeLine {
-  const own = { generation: 0, position: 1, attempt: 1, error: "", milliseconds: 0, usage: null, dollars: null };
+  const own = { generation: 0, position: 1, attempt: 1, error: "", milliseconds: 0, usage: null, dollars: null, work: null };
   return { id, outcome, ...own };
 }
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import IO
+from typing import IO, Any
 
 from asya.protocol.text import RESULT_LINE_LIMIT
 from asya_spark.calls.errors import JobError
@@ -46,6 +46,7 @@ class Result:
     Attributes:
         head: the head line, once the result has ended.
         summary: the same as text for the log.
+        work: what Spark has measured of the call; None if that is unknown.
     """
 
     def __init__(self, index: int, secrets: Secrets = NO_SECRETS) -> None:
@@ -57,6 +58,7 @@ class Result:
         self._lock = threading.Lock()
         self.head = b""
         self.summary = ""
+        self.work: dict[str, Any] | None = None
 
     def add(self, frame: str) -> None:
         """Adds a frame as JSON text.
@@ -103,6 +105,7 @@ class Result:
             "error": None if error is None else asdict(error),
             "limit": limit,
             "by_deadline": by_deadline,
+            **({"work": self.work} if self.work else {}),
         }
         self.summary = f"{end}, {head['duration_ms']} ms, {self.frames} frames" + (
             f": {error.type}: {error.message}" if error else ""

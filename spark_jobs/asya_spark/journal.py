@@ -117,18 +117,25 @@ class Journal:
             },
         )
 
-    def commit(self, error: JobError | None, unreached: int | None = None, *, python: str = "") -> None:
+    def commit(
+        self,
+        error: JobError | None,
+        unreached: int | None = None,
+        *,
+        python: str = "",
+        work: dict[str, Any] | None = None,
+    ) -> None:
         """Writes the commit, the last file of an attempt.
 
         Args:
             error: the error of the whole job, such as a failing import.
             unreached: index of the first member that the run had no time for; all without a result run again.
             python: the version of the running Python.
+            work: what Spark has measured of a job that has one call for all members.
         """
         content = None if error is None else asdict(self.secrets.redact_error(error))
-        self._write(
-            "commit.json", {"finished_at": now_text(), "error": content, "unreached": unreached, "python": python}
-        )
+        ended = {"finished_at": now_text(), "error": content, "unreached": unreached, "python": python}
+        self._write("commit.json", ended | ({"work": work} if work else {}))
 
     def write_error(self, error: JobError) -> None:
         """Writes the error that ends this process."""

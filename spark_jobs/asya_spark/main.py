@@ -172,12 +172,14 @@ class _Batch:
         with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
             warm_up(spark)
             error, unreached = _run_job(attempt)
+        # The envelopes of a DataFrame have their stages in common; those of a payload job have their own.
+        work = attempt.sessions.work_of(attempt.name) if manifest.shape == "dataframe" else None
         # Code that ignores its time limit would be at work beside the next batch.
         is_done = error is None and unreached is None
         goes_on = self._announce is not None and is_done and not is_at_work(attempt.name)
         if self._announce is not None and goes_on:
             self._announce()
-        journal.commit(error, unreached, python=running_version())
+        journal.commit(error, unreached, python=running_version(), work=work)
         return _Ended(journal.folder, manifest.timeout, goes_on)
 
     def _prepare(self) -> None:

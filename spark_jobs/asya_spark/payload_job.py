@@ -173,6 +173,7 @@ class _PayloadRun:
         """Writes the result of a call that ended, unless the run's time ended before the member's limit."""
         call = self._at_work.pop(index)
         self._longest = max(self._longest, time.monotonic() - call.started_at)
+        call.result.work = self._attempt.sessions.work_of(f"{self._attempt.name}/{index}")
         try:
             self._attempt.sessions.close(call.session)
         except ContextStoppedError:

@@ -156,7 +156,7 @@ def run_page(*lines: dict[str, Any]) -> dict[str, Any]:
 def member(number: int, outcome: str, **more: Any) -> dict[str, Any]:
     """An envelope of a run."""
     line = {"id": f"region-{number}", "generation": 0, "position": 1, "attempt": 1, "outcome": outcome, "error": ""}
-    return {**line, "milliseconds": 0.0, "usage": usage(0.01), "dollars": 0.0005, **more}
+    return {**line, "milliseconds": 0.0, "usage": usage(0.01), "dollars": 0.0005, "work": None, **more}
 
 
 def run_details(**more: Any) -> dict[str, Any]:
@@ -181,6 +181,8 @@ def run_details(**more: Any) -> dict[str, Any]:
         "verdict": "region-0 was the first and only envelope at work, so it is charged; charged: 1, run again uncharged: 2",
         "heartbeat": {"at": at(80), "beat": 4, "done": 97, "stages": [], "executors": 2},
         "shared": "equally",
+        "size": "",
+        "work": None,
         "members": [
             *(member(number, "succeeded", milliseconds=1200.0) for number in range(3, 100)),
             *(member(number, "runs again") for number in (1, 2)),

@@ -113,6 +113,19 @@ def test_a_run_tells_why_it_died_and_who_is_charged(opened: OpenedPage) -> None:
         expect(facts).to_contain_text(text)
 
 
+def test_a_run_tells_its_size_its_spill_and_its_skew(gateway: StubGateway, opened: OpenedPage) -> None:
+    skew = {"stage": 4, "name": "sum by country", "tasks": 200, "median_ms": 300.0, "longest_ms": 9000.0}
+    work = {"stages": 2, "tasks": 208, "shuffle_read": 2048, "spilled_memory": 4096, "spilled_disk": 1024, "skew": skew}
+    gateway.answers[f"{RUNS}/{RUN}"] = run_details(size="small", work=work)
+    page = opened.open(f"#/runs/{RUN}")
+    facts = page.locator("dl.facts")
+    for text in ("Sizesmall", "Shuffle2 KiB read, 0 B written", "Spilled4 KiB, 1 KiB on disk"):
+        expect(facts).to_contain_text(text)
+    expect(
+        page.get_by_text("Skew in sum by country: the longest of 200 tasks took 9.0 s, the median 300 ms.")
+    ).to_be_visible()
+
+
 def test_envelopes_are_grouped_by_outcome_and_lead_to_their_tasks(gateway: StubGateway, opened: OpenedPage) -> None:
     gateway.add("region-0", "failed")
     page = opened.open(f"#/runs/{RUN}")

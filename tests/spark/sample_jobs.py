@@ -37,6 +37,10 @@ def _counted(spark, payload):
     return {"rows": spark.range(payload["n"]).count()}
 
 
+def _shuffle(spark, payload):
+    return {"groups": spark.range(payload["n"]).selectExpr("id % 100 as k").distinct().count()}
+
+
 def _none(spark, payload):
     return None
 
@@ -158,6 +162,7 @@ BEHAVIORS = {
     "fly-badly": _fly_badly,
     "wait-for-heartbeat": _wait_for_heartbeat,
     "count": _counted,
+    "shuffle": _shuffle,
     "none": _none,
     "raise": _raise,
     "not-json": _not_json,

@@ -72,6 +72,18 @@ export interface ActorNumbers {
   not_read: Unread | null;
 }
 
+/** What Spark has measured of the stages of a call, in bytes (`protocol §10.work`). */
+export interface CallWork {
+  stages?: number;
+  tasks?: number;
+  shuffle_read?: number;
+  shuffle_written?: number;
+  spilled_memory?: number;
+  spilled_disk?: number;
+  /** The stage with the longest task among those that are skewed. */
+  skew?: StageSkew;
+}
+
 /** Who canceled a task, and when (`protocol §13.cancel.by`). */
 export interface Cancellation {
   /** When (RFC 3339). */
@@ -148,6 +160,8 @@ export interface EnvelopeLine {
   usage: Usage | null;
   /** Its share of the run; null until the run has ended. */
   dollars: number | null;
+  /** What Spark has measured of its call; null if unknown, and of a job with one call for all. */
+  work: CallWork | null;
 }
 
 /** An error: its type (module-qualified except for builtins), message, ancestors and traceback. */
@@ -479,6 +493,7 @@ export interface RunDetails {
   emr_state: string;
   outcomes: RunOutcomes | null;
   size: string;
+  work: CallWork | null;
   actor: string;
   /** The driver's log in S3; null before its job run has reported. */
   log_uri: string | null;
@@ -601,6 +616,15 @@ export interface StageNote {
   began_at?: string;
   /** When a task of it ended last, or when the run looked first (RFC 3339). */
   progress_at?: string;
+}
+
+/** A stage whose longest task took ten times the median. */
+export interface StageSkew {
+  stage: number;
+  name?: string;
+  tasks?: number;
+  median_ms?: number;
+  longest_ms?: number;
 }
 
 /** What started a task (`protocol §13.started-by`). */

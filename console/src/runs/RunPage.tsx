@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { useClient } from "../api/context";
 import type { RunDetails } from "../api/types";
 import { Copied, Facts } from "../shared/Facts";
-import { dollars, duration, rounded } from "../shared/format";
+import { bytes, dollars, duration, rounded } from "../shared/format";
 import { LogLines, Refused } from "../shared/LogLines";
 import { Copy, Problem, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
@@ -54,6 +54,7 @@ export default function RunPage({ view }: { view: OneRun }) {
         <>
           <Facts facts={factsOf(run)} />
           <Verdict run={run} />
+          <Skew run={run} />
           <Stages run={run} />
           <Links run={run} />
           <Tabs
@@ -84,7 +85,7 @@ function isOver({ mesh_state: state, emr_state: atEmr }: RunDetails): boolean {
 }
 
 function factsOf(run: RunDetails): [string, ReactNode][] {
-  const { usage, heartbeat } = run;
+  const { usage, heartbeat, work } = run;
   return [
     ["State", <RunState key="state" state={run.state} isOpen={run.mesh_state !== "closed"} />],
     ["Actor", <a key="actor" href={addressOf({ page: "actor", actor: run.actor, tab: "overview" })}>{run.actor}</a>],
@@ -98,6 +99,8 @@ function factsOf(run: RunDetails): [string, ReactNode][] {
     ["GB-hours of memory", usage && rounded(usage.memory_gb_hours)],
     ["GB-hours of storage", usage && usage.storage_gb_hours > 0 && rounded(usage.storage_gb_hours)],
     ["Cost", run.dollars !== null && dollars(run.dollars)],
+    ["Shuffle", work && `${bytes(work.shuffle_read ?? 0)} read, ${bytes(work.shuffle_written ?? 0)} written`],
+    ["Spilled", work && (work.spilled_memory ?? 0) > 0 && `${bytes(work.spilled_memory ?? 0)}, ${bytes(work.spilled_disk ?? 0)} on disk`],
     ["Last heartbeat", heartbeat && <Time key="beat" at={heartbeat.at} />],
     ["Executors", heartbeat?.executors],
     ["Job run", run.job_run_id && <Copied key="job" text={run.job_run_id} label="the id of the job run" />],
@@ -122,6 +125,18 @@ function Verdict({ run: { verdict, details, problem, usage, prices } }: { run: R
         </p>
       )}
     </>
+  );
+}
+
+/** The stage of the run whose longest task took ten times the median. */
+function Skew({ run: { work } }: { run: RunDetails }) {
+  const skew = work?.skew;
+  if (!skew) return null;
+  const { stage, name, tasks = 0, median_ms: median = 0, longest_ms: longest = 0 } = skew;
+  return (
+    <p className="problem">
+      Skew in {name || `stage ${stage}`}: the longest of {tasks} tasks took {duration(longest)}, the median {duration(median)}.
+    </p>
   );
 }
 

@@ -162,12 +162,39 @@ class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
+class StageSkew(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stage whose longest task took ten times the median."""
+
+    stage: int
+    name: str = ""
+    tasks: int = 0
+    median_ms: float = 0.0
+    longest_ms: float = 0.0
+
+
+class CallWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What Spark has measured of the stages of a call, in bytes (`protocol §10.work`).
+
+    Attributes:
+        skew: the stage with the longest task among those that are skewed.
+    """
+
+    stages: int = 0
+    tasks: int = 0
+    shuffle_read: int = 0
+    shuffle_written: int = 0
+    spilled_memory: int = 0
+    spilled_disk: int = 0
+    skew: StageSkew | None = None
+
+
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The last file of an attempt at a run; it lists the results.
 
     Attributes:
         error: the error of the whole job, such as a failed import. It applies to every member without a result.
         unreached: the index of the first member that the run had no time for; these members run again.
+        work: of a job that has one call for all members.
     """
 
     run_id: str
@@ -176,6 +203,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[ResultPart, ...]
     error: ErrorInfo | None = None
     unreached: int | None = None
+    work: CallWork | None = None
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,6 +250,7 @@ class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: the exceeded time limit in seconds, for `timed_out`.
         by_deadline: whether the envelope's deadline set this limit.
+        work: of a job with one payload for each call; None if it is unknown.
     """
 
     index: int
@@ -231,6 +260,7 @@ class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorInfo | None = None
     limit: float = 0.0
     by_deadline: bool = False
+    work: CallWork | None = None
 
 
 class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession, SQLContext
 
 from asya_spark.calls.process_state import ProcessState
+from asya_spark.calls.work import work_of
 
 _STREAM_STOP_MILLISECONDS = 10_000
 
@@ -48,6 +49,10 @@ class Sessions:
         session = self.root.newSession()
         self._open += 1
         return session
+
+    def work_of(self, group: str) -> dict[str, Any] | None:
+        """What Spark has measured of the calls of a job group; None if it does not tell."""
+        return work_of(self.root, group) if is_running(self.root) else None
 
     def close(self, session: SparkSession) -> None:
         """Stops the streams of a session; after the last one, drops and restores what all share: caches, views, the process.

@@ -224,6 +224,9 @@ class Sessions:
         """The session of the driver."""
         return self.root
 
+    def work_of(self, _group: str) -> None:
+        """Without Spark there are no stages."""
+
     def close(self, _session: Session) -> None:
         """Does nothing, because user code leaves nothing behind."""
 

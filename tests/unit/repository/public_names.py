@@ -1,7 +1,7 @@
 """The names that others rely on: metrics, components of the OpenAPI document, commands and their options."""
 
 SCHEMAS = """
-Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker
+Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallWork CallbackAnswer Cancellation CircuitBreaker
 DecidedSlot DecidedSlots DismissRequest Dismissed Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo
 EventData EventPattern EventResult EventResults FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired
 GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob
@@ -9,7 +9,7 @@ LegacyProgress LegacyRoute LetterError LetterPage LetterQueue LetterView LogLine
 MissingSlice ObjectSource OpenCircuit PartialEvent PauseField PayloadText Policy Problem QueueState RecentError
 Redriven RepeatedSlices ReplayRequest Replayed Resolution ResumeRequest Resumed RetryNote RetryView Route Rule
 RunDetails RunLine RunNote RunNumbers RunOutcomes RunPage SetView ShownValue SingleEvent SlotView SlotsRequest
-StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
+StageNote StageSkew StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""

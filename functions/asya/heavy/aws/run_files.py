@@ -15,7 +15,7 @@ from asya.heavy.results import UNREADABLE, ordered_parts, read_lines
 from asya.heavy.run_failures import RunStage
 from asya.heavy.run_formation import decode_manifest, encode_manifest, manifest_problem
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.job_runs import COMMIT_FILE, Commit, Journal, Manifest, ResultPart, RunFolder, manifest_key
+from asya.protocol.job_runs import COMMIT_FILE, CallWork, Commit, Journal, Manifest, ResultPart, RunFolder, manifest_key
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class RunOutput:
         source: a commit, the journal of a failed attempt, or none.
         parts: the complete parts.
         at_work, is_first, stage: from a journal; `is_first` if user code was called for one member only.
-        error, unreached: from a commit.
+        error, unreached, work: from a commit.
     """
 
     source: ResultSource = "none"
@@ -169,6 +169,7 @@ class RunOutput:
     stage: RunStage = "absent"
     error: ErrorInfo | None = None
     unreached: int | None = None
+    work: CallWork | None = None
 
     def missing(self, members: int) -> list[int]:
         """The indexes of the members without a result."""
@@ -314,7 +315,7 @@ def _has_nothing(error: ClientError) -> bool:
 
 def _committed(attempt: str, commit: Commit, members: int) -> RunOutput:
     parts = ordered_parts(commit.parts, members)
-    return RunOutput("commit", attempt, parts, error=commit.error, unreached=commit.unreached)
+    return RunOutput("commit", attempt, parts, error=commit.error, unreached=commit.unreached, work=commit.work)
 
 
 _COPIES = 2

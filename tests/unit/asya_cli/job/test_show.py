@@ -139,6 +139,29 @@ def test_the_size_of_a_run_and_where_its_envelopes_go(world: HeavyWorld, asya: A
     )
 
 
+@pytest.mark.rule("10.work", "13.operations.runs.one")
+def test_shuffle_spill_and_skew_of_a_run(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b", "c")
+    results = [done_result(index, index) for index in range(3)]
+    skew = {"stage": 4, "name": "x" * 100, "tasks": 200, "median_ms": 310.0, "longest_ms": 9200.0}
+    results[0][0]["work"] = {
+        "stages": 2,
+        "tasks": 201,
+        "shuffle_read": 3 * 2**30,
+        "skew": {**skew, "longest_ms": 4000.0},
+    }
+    results[1][0]["work"] = {"stages": 1, "spilled_memory": 2048, "spilled_disk": 640, "skew": skew}
+    world.write_results(1, results)
+    end_run(world, 1)
+
+    content = report(asya)
+    assert [member["work"] is None for member in content["members"]] == [False, False, True]
+    facts = shown(asya)
+    assert facts["shuffle"] == "3.0 GiB read, 0 B written"
+    assert facts["spilled"] == "2.0 KiB of memory, 640 B on disk"
+    assert facts["skew"] == f"stage 4 {'x' * 80}: the longest of 200 tasks took 9.2 s, the median 0.3 s"
+
+
 def test_the_error_of_the_whole_job(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a")
     error = {"type": "ImportError", "message": "no module", "mro": [], "traceback": ""}

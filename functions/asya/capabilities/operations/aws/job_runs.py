@@ -1,9 +1,10 @@
 """The job runs of a mesh as an operator reads them: lists, and all that is known about one run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import msgspec
 from botocore.exceptions import ClientError
 
 from asya.capabilities.operations.prices import Prices, Sharing, part_of, shares
@@ -13,7 +14,7 @@ from asya.heavy.aws.run_records import Resolution, RunRecord, RunRecords
 from asya.heavy.results import RunOutcomes, part_results, runs_again_larger
 from asya.heavy.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
 from asya.protocol import states
-from asya.protocol.job_runs import Manifest, ResultHead, Usage, run_id
+from asya.protocol.job_runs import CallWork, Manifest, ResultHead, StageSkew, Usage, run_id
 from asya.protocol.run_progress import HeartbeatRecord
 
 
@@ -136,6 +137,8 @@ def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
 
 RESULTS_UNREADABLE = "result unreadable"
 RESULTS_UNREAD = "has a result"
+_SUMS = tuple(name for name in CallWork.__struct_fields__ if name != "skew")
+_NAME_LIMIT = 80
 _ENDS = {states.DONE: states.SUCCEEDED}
 """The words of the ends of results that differ from those of job libraries."""
 
@@ -148,6 +151,7 @@ class EnvelopeLine:
         outcome: How its result ended, or what follows without one.
         milliseconds: The duration of its call; 0 if unknown.
         usage, dollars: Its share of the run; None until the run has ended.
+        work: What Spark has measured of its call; None if unknown, and of a job with one call for all.
     """
 
     id: str
@@ -159,6 +163,7 @@ class EnvelopeLine:
     milliseconds: float = 0.0
     usage: Usage | None = None
     dollars: float | None = None
+    work: CallWork | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,7 @@ class RunReport:
         problem: Why the envelopes are unknown.
         shared: How the usage is divided among the envelopes; None until the run has ended.
         size: The name of its size; empty if its actor has none.
+        work: What Spark has measured of all its calls; None if unknown.
     """
 
     run_id: str
@@ -196,6 +202,7 @@ class RunReport:
     emr_state: str = ""
     outcomes: RunOutcomes | None = None
     size: str = ""
+    work: CallWork | None = None
 
 
 def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_bytes: float = float("inf")) -> RunReport:
@@ -212,7 +219,7 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
     """
     attempts = tuple(mesh.results.attempts(record.folder))
     lines: tuple[EnvelopeLine, ...] = ()
-    manifest, problem, shared = None, "", None
+    manifest, problem, shared, work = None, "", None, None
     try:
         manifest = mesh.manifests.read(record.actor, record.number, record.manifest_digest)
         if manifest is None:
@@ -226,6 +233,7 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
             heads: Mapping[int, ResultHead | None] | None = _heads(mesh, record, output)
         else:
             heads, problem = None, "the results are too large to be read here"
+        work = total_work([output.work, *(head.work for head in (heads or {}).values() if head is not None)])
         lines, shared = envelope_lines(record, manifest, output, heads, prices)
         verdict = verdict_of(manifest, record.resolution, output, record.outcomes) if record.resolution else ""
     return RunReport(
@@ -249,7 +257,23 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
         emr_state(record),
         record.outcomes,
         record.size,
+        work,
     )
+
+
+def total_work(works: Iterable[CallWork | None]) -> CallWork | None:
+    """Return the work of several calls together; None if that of none is known."""
+    known = [work for work in works if work is not None]
+    if not known:
+        return None
+    skewed = [_bounded(work.skew) for work in known if work.skew is not None]
+    sums = {name: sum(getattr(work, name) for work in known) for name in _SUMS}
+    return CallWork(**sums, skew=max(skewed, key=lambda skew: skew.longest_ms, default=None))
+
+
+def _bounded(skew: StageSkew) -> StageSkew:
+    """A skewed stage with a name of limited length: a job may write any."""
+    return msgspec.structs.replace(skew, name=skew.name[:_NAME_LIMIT])
 
 
 def _output(mesh: RunReader, record: RunRecord) -> RunOutput:
@@ -324,6 +348,7 @@ def envelope_lines(
                 durations[index],
                 own,
                 prices.cost(own) if own else None,
+                total_work([head.work]) if head else None,
             )
         )
     return tuple(lines), how
