@@ -87,6 +87,12 @@ def _spark(place: tuple[str, ...]) -> dict[tuple[str, ...], tuple[Any, ...]]:
         (*place, "archives"): (["s3://shop-code/env.tar.gz#env"],),
         (*place, "py_files"): (["s3://shop-code/more.zip"],),
         (*place, "payload_schema"): ("n INT",),
+        (*place, "size_by"): ("/rows",),
+        (*place, "sizes"): (
+            {"small": {}, "large": {"driver": {"memory": "4g"}, "executors": {"max": 5}, "conf": {"spark.task.cpus": "1"}}},
+            # With `size_by`, as many as there may be.
+            {f"up-to-{number}-million-rows": {"up_to": number * 1e6} for number in range(1, 8)} | {"all": {}},
+        ),
     }
 
 
