@@ -10,6 +10,20 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _LAST_SECOND = _LAST.replace(microsecond=0).timestamp()
 
 
+def time_in(header: object) -> datetime | None:
+    """The time in the value of a header, which senders of messages write; None if it holds no time (`protocol §3.times`)."""
+    try:
+        return parse_time(header) if isinstance(header, str) else None
+    except ValueError:
+        return None
+
+
+def past_time_in(header: object, now: datetime) -> datetime | None:
+    """The time since which something lasts, at most now; None as for `time_in`. A time ahead would lift the limit from it."""
+    moment = time_in(header)
+    return None if moment is None else min(moment, now)
+
+
 def format_time(moment: datetime) -> str:
     """Format a time in UTC with six fractional digits, such as `2025-11-18T14:30:45.123456Z`."""
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)

@@ -26,11 +26,10 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.task_key import without_key
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, past_time_in, time_in
 from asya.protocol.tracing import hop_header, trace_context
 from asya.senders.entry import kept_headers
 from asya.sidecar import deadlines
-from asya.sidecar.header_times import past_time_in, time_in
 from asya.tasks.task_state import TaskState
 
 
@@ -209,7 +208,7 @@ def _postpone(hop: Hop, now: datetime) -> Diversion | None:
     envelope, deadline = hop.envelope, hop.deadline
     if headers.NOT_BEFORE not in envelope.headers:
         return None
-    due = time_in(envelope, headers.NOT_BEFORE)
+    due = time_in(envelope.header(headers.NOT_BEFORE))
     if due is None or due <= now or due - now > MAX_WAIT or (deadline is not None and deadline <= due):
         return None
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
@@ -274,7 +273,7 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: stamp the status, the first attempt and the trace span."""
     envelope = hop.envelope
     started = _start_status(hop, now)
-    first = past_time_in(envelope, headers.FIRST_ATTEMPT, now) if started.attempt != 1 else None
+    first = past_time_in(envelope.header(headers.FIRST_ATTEMPT), now) if started.attempt != 1 else None
     sender = trace_context(envelope.headers.get(headers.TRACEPARENT))
     own_headers = envelope.headers.copy()
     own_headers[headers.TRACEPARENT] = hop_header(sender, envelope.id, new_span())

@@ -21,10 +21,9 @@ from asya.protocol.events import RetryNote
 from asya.protocol.slices import own_place
 from asya.protocol.status import Reason, Status
 from asya.protocol.task_key import Step, child_key
-from asya.protocol.times import format_duration, format_time
+from asya.protocol.times import format_duration, format_time, past_time_in
 from asya.protocol.wait import WaitHeader
 from asya.sidecar import deadlines, retry_policy
-from asya.sidecar.header_times import past_time_in
 from asya.sidecar.slices import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
@@ -138,7 +137,7 @@ def rejected(
         frames_sent: frames that have already left; an end is then that of a failed child.
     """
     received = hop.received or hop.envelope
-    since = past_time_in(received, headers.CIRCUIT_OPEN_SINCE, now) or now
+    since = past_time_in(received.header(headers.CIRCUIT_OPEN_SINCE), now) or now
     if retry_policy.has_rule_for(hop.spec.resiliency, error) or now - since >= MAX_WAIT:
         return failed(hop, error, now=now, jitter=jitter, reason="CircuitOpen", frames_sent=frames_sent)
     earliest = now + max(until - now, MIN_CIRCUIT_DELAY)
@@ -226,7 +225,7 @@ def _retry_decision(
         hop.spec.resiliency,
         error,
         attempt=hop.attempt,
-        first_attempt=past_time_in(hop.envelope, headers.FIRST_ATTEMPT, now) or now,
+        first_attempt=past_time_in(hop.envelope.header(headers.FIRST_ATTEMPT), now) or now,
         now=now,
         jitter=jitter,
         time_limit=time_limit,
