@@ -90,7 +90,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "answer.question": {
-        "unit/asya/testing/test_mesh_attacks_of_code.py": (
+        "unit/asya/testing/test_mesh_attacks_of_code_waits.py": (
             "test_an_answer_names_the_question_that_was_read_and_counts_for_no_other_one",
         ),
         "unit/asya_cli/tasks/test_records_ids.py": ("test_the_line_to_type_names_the_same_id_and_the_question",),
@@ -170,7 +170,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/tasks/aws/test_tasks_owners.py": ("test_reports_of_another_owner_change_neither_record_nor_hops",),
     },
     "sender.route": {
-        "unit/asya/testing/test_mesh_attacks_from_outside.py": (
+        "unit/asya/testing/test_mesh_attacks_from_outside_routes.py": (
             "test_a_replay_starts_nothing_where_its_caller_may_not",
         ),
         "unit/asya/testing/test_mesh_authority.py": ("test_a_sender_outside_does_not_start_behind_the_crew",),
@@ -179,7 +179,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "sender.block": {
         "unit/asya/ends/lambdas/test_sump.py": ("test_what_cannot_be_parsed_is_logged_kept_as_it_is_and_acked",),
         "unit/asya/senders/lambdas/test_admission.py": ("test_the_messages_of_a_batch_are_judged_each_for_itself",),
-        "unit/asya/testing/test_mesh_attacks_from_outside.py": ("test_a_message_changes_nothing_of_others",),
+        "unit/asya/testing/test_mesh_attacks_from_outside_forms.py": ("test_a_message_changes_nothing_of_others",),
     },
     "sender.operators": {
         "unit/asya/protocol/test_ids.py": ("test_the_key_of_an_item_that_is_no_claim_is_no_id",),
@@ -245,7 +245,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "actor.says": {
         "unit/asya/testing/test_mesh_statements.py": ("test_a_statement_counts_from_those_who_may_say_it",),
         "unit/asya/testing/test_mesh_authority.py": ("test_code_of_an_actor_resumes_no_pause",),
-        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_end_is_that_of_the_actor_that_says_it",),
+        "unit/asya/testing/test_mesh_attacks_of_code_ends.py": ("test_an_end_is_that_of_the_actor_that_says_it",),
         "unit/asya/testing/test_mesh_forged_letters.py": (
             "test_a_forged_letter_ends_and_replays_its_task_where_it_was",
         ),
@@ -290,10 +290,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_payloads_are_stored_for_the_targets_of_an_actor",
             "test_inputs_of_hops_are_written_by_actors_that_keep_them_and_read_by_the_gateway",
         ),
-        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_input_of_another_actor_is_not_written",),
+        "unit/asya/testing/test_mesh_attacks_of_code_inputs.py": ("test_an_input_of_another_actor_is_not_written",),
     },
     "actor.replays": {
-        "unit/asya/testing/test_mesh_attacks_of_code.py": (
+        "unit/asya/testing/test_mesh_attacks_of_code_inputs.py": (
             "test_an_input_of_a_task_that_its_actor_never_had_starts_nothing",
             "test_an_input_says_the_actor_and_the_hop_of_its_key",
         ),
@@ -313,7 +313,8 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "actor.blocks": {
-        "unit/asya/testing/test_mesh_attacks_of_code.py": ("test_an_attempt_changes_nothing_of_a_task",),
+        "unit/asya/testing/test_mesh_attacks_of_code_forms.py": ("test_an_attempt_changes_nothing_of_a_task",),
+        "unit/asya/testing/test_mesh_attacks_of_code_ends.py": ("test_an_attempt_changes_nothing_of_a_task",),
         "unit/asya/senders/lambdas/test_admission.py": (
             "test_a_message_that_cannot_be_judged_for_itself_holds_up_no_other",
         ),
