@@ -89,7 +89,10 @@ def _spark(place: tuple[str, ...]) -> dict[tuple[str, ...], tuple[Any, ...]]:
         (*place, "payload_schema"): ("n INT",),
         (*place, "size_by"): ("/rows",),
         (*place, "sizes"): (
-            {"small": {}, "large": {"driver": {"memory": "4g"}, "executors": {"max": 5}, "conf": {"spark.task.cpus": "1"}}},
+            {
+                "small": {},
+                "large": {"driver": {"memory": "4g"}, "executors": {"max": 5}, "conf": {"spark.task.cpus": "1"}},
+            },
             # With `size_by`, as many as there may be.
             {f"up-to-{number}-million-rows": {"up_to": number * 1e6} for number in range(1, 8)} | {"all": {}},
         ),
