@@ -71,7 +71,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
 
 
 def run(*args: str) -> str:
-    return CliRunner().invoke(app, list(args)).output
+    return CliRunner().invoke(app, list(args), env={"COLUMNS": "200"}).output
 
 
 def test_a_list_shows_the_control_characters_of_its_tasks(gateway: list[tuple[int, object]]) -> None:
