@@ -117,6 +117,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/capabilities/pauses/test_shown_to_models.py": (
             "test_11_a_tool_answers_without_the_link",
             "test_11_an_agent_gets_no_link",
+            "test_11_a_notification_has_no_link",
         ),
     },
     "answer.notification": {
@@ -248,6 +249,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "unit/asya/testing/test_mesh_attacks_of_code_ends.py": ("test_an_end_is_that_of_the_actor_that_says_it",),
         "unit/asya/testing/test_mesh_forged_letters.py": (
             "test_a_forged_letter_ends_and_replays_its_task_where_it_was",
+            "test_a_forged_end_is_replayed_nowhere_else",
         ),
         "infra/test_permissions.py": ("test_only_the_crew_reports_ends",),
         "unit/asya/gateway/lambdas/test_report_queues.py": (
@@ -265,6 +267,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "test_a_route_through_the_crew_leads_nowhere_that_its_actor_may_not_send_to",
             "test_a_redriven_letter_goes_no_further_than_its_first_sender_may_send",
         ),
+        "unit/asya/testing/test_mesh_forged_letters.py": ("test_a_forged_letter_is_redriven_nowhere_else",),
         "unit/asya/senders/test_authority.py": ("test_an_actor_runs_only_if_a_chain_of_edges_leads_to_it",),
     },
     "actor.marks": {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asya.protocol import ids
 from asya.protocol.envelope import Envelope
 from asya.testing import Mesh
 from asya.testing.run import Run
@@ -11,6 +12,14 @@ from tests.doubles.attacked_by_code import SUMMED, Attempt, Body, body_of, check
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
     return new_bank(tmp_path_factory.mktemp("bank"))
+
+
+DOORS = (
+    *((door, "pending") for door in ("x-fan-in", "gather", "x-checkpoint", "x-resume", "x-pause")),
+    *(("x-sink", phase) for phase in ("succeeded", "failed", "canceled", "paused")),
+    *(("x-sump", "failed"), ("helper-dlq", "pending"), ("helper-dlq", "failed")),
+)
+"""The queues of those who take a slice, or tell that it has ended."""
 
 
 def first_slice(bank: Mesh, run: Run) -> Envelope:
@@ -26,10 +35,16 @@ def as_another_slice(bank: Mesh, run: Run) -> None:
         {"slice_index": 2},
         {"slice_count": 2},
         {"actor": "gather"},
+        {"slice_index": 0},
+        {"aggregation_key": "/other"},
+        {"origin_id": mine.id},
         {"slice_index": 0, "origin_id": mine.id},
     ):
-        for door, phase in (("x-fan-in", "pending"), ("gather", "pending"), ("x-sink", "failed"), ("x-sump", "failed")):
-            put(bank, door, body_of(mine, door, phase, **{"x-asya-fan-in": place | change}), by="helper")
+        own = {"set_id": ids.set_id(mine.id, 0, 1), "origin_id": mine.id, "slice_index": 0, "outer": place | change}
+        for door, phase in DOORS:
+            for header in (place | change, place | own):
+                body = body_of(mine, door.removesuffix("-dlq"), phase, **{"x-asya-fan-in": header})
+                put(bank, door, body, by="helper")
 
 
 def as_an_unreadable_slice(bank: Mesh, run: Run) -> None:

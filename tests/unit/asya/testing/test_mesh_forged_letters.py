@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from asya.protocol.headers import KEY
-from asya.protocol.names import dlq_name
+from asya.protocol.names import dlq_name, queue_name
 from asya.tasks.view import TaskView
-from asya.testing import Mesh
+from asya.testing import Mesh, RefusedError
 from asya.testing.services.roles import role_id
 
 MESH = """
@@ -70,10 +71,10 @@ def put_letter(
     place: str | None,
     phase: str,
     *,
-    queue: str = "eve",
+    queue: str = dlq_name("bank", "eve"),
     prev: Sequence[str] = ("eve",),
 ) -> None:
-    """Put a letter about a task that `eve` holds into a dead-letter queue, as her code does into her own."""
+    """Put a letter about a task that `eve` holds into a queue, as her code does into her own dead-letter queue."""
     (mine, *_) = bank.sent(task)
     key = json.loads(bytes(mine.headers[KEY]))
     status = {"phase": phase, "actor": place, "attempt": 1, "max_attempts": 1}
@@ -84,7 +85,7 @@ def put_letter(
         "payload": {"amount": 666},
     }
     body |= {"status": status} if place is not None else {}
-    bank.cloud.queues.send(dlq_name("bank", queue), json.dumps(body), sender=None, by=role_id("eve"))
+    bank.cloud.queues.send(queue, json.dumps(body), sender=None, by=role_id("eve"))
 
 
 def replayed(bank: Mesh, task: str, user: str = "test") -> int:
@@ -118,6 +119,40 @@ def test_a_forged_letter_ends_and_replays_its_task_where_it_was(
     for body in ({}, {"force": True}):
         assert call(bank, f"/api/v1/mesh/{task}/replay", body)[0] in (403, 409)
     bank.cloud.run_until_idle()
+    assert payments(bank) == []
+
+
+@pytest.mark.rule("4.keys.ends", "12.replay.place")
+@pytest.mark.parametrize("end", ["x-sink", "x-sump"])
+@pytest.mark.parametrize("where", PLACES, ids=str)
+def test_a_forged_end_is_replayed_nowhere_else(bank: Mesh, where: tuple[str, list[str], str | None], end: str) -> None:
+    """The owner replays what `eve` has made of the task, and an operator forces the replay."""
+    bank.fail("eve", ConnectionError("again"))
+    task = call(bank, "/tools/call", {"name": "begin", "arguments": {"amount": 1}})[1]["id"]
+    put_letter(bank, task, *where, "failed", queue=queue_name("bank", end))
+    bank.cloud.run_until_idle()
+    for body in ({}, {"force": True}):
+        call(bank, f"/api/v1/mesh/{task}/replay", body)
+    replayed(bank, task)
+    bank.cloud.run_until_idle()
+    assert payments(bank) == []
+
+
+@pytest.mark.rule("12.redrive.authority", "12.redrive.sender")
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("phase", ["pending", "failed"])
+@pytest.mark.parametrize("where", PLACES, ids=str)
+def test_a_forged_letter_is_redriven_nowhere_else(
+    bank: Mesh, where: tuple[str, list[str], str | None], phase: str, force: bool
+) -> None:
+    """An operator redrives the letter, before and after the end that x-dlq has made of it."""
+    bank.fail("eve", ConnectionError("again"))
+    task = call(bank, "/tools/call", {"name": "begin", "arguments": {"amount": 1}})[1]["id"]
+    put_letter(bank, task, *where, phase)
+    for minutes in (0, 3):
+        bank.travel(minutes=minutes)
+        with suppress(RefusedError):
+            bank.redrive("eve", force=force)
     assert payments(bank) == []
 
 
@@ -164,7 +199,7 @@ def test_a_letter_from_outside_was_at_the_actor_of_its_queue(
 def test_a_retry_that_died_at_x_wait_was_at_the_actor_that_has_sent_it(bank: Mesh, curr: str) -> None:
     bank.fail("eve", ConnectionError("again"))
     task = call(bank, "/tools/call", {"name": "begin", "arguments": {"amount": 1}})[1]["id"]
-    put_letter(bank, task, curr, [], curr, "retrying", queue="x-wait", prev=[])
+    put_letter(bank, task, curr, [], curr, "retrying", queue=dlq_name("bank", "x-wait"), prev=[])
     bank.travel(minutes=3)
     assert replayed(bank, task) == (201 if curr == "eve" else 403)
     bank.cloud.run_until_idle()

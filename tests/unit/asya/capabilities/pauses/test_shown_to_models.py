@@ -94,3 +94,18 @@ def test_11_an_agent_gets_no_link(mesh: Mesh, method: str) -> None:
     answer = asked(mesh, "/a2a", method, params, {"a2a-version": "1.0"})
     assert "Publish it?" in answer
     assert "callback" not in answer
+
+
+@pytest.mark.rule("11.callback.models", "13.a2a.push")
+def test_11_a_notification_has_no_link(mesh: Mesh) -> None:
+    """At each pause, and at the end."""
+    task_id = paused(mesh)
+    config = {"taskId": task_id, "url": "https://client.example/", "token": "t"}
+    assert "callback" not in asked(mesh, "/a2a", "CreateTaskPushNotificationConfig", config, {"a2a-version": "1.0"})
+    for _ in range(2):
+        mesh.ask("POST", f"/api/v1/mesh/{task_id}/resume", None, body={"input": {}})
+        mesh.travel(minutes=1)
+    sent = [f"{each.url} {dict(each.headers)} {json.dumps(each.content)}" for each in mesh.notifications]
+    assert any("Publish it?" in text for text in sent)
+    assert any("TASK_STATE_COMPLETED" in text for text in sent)
+    assert not [text for text in sent if "callback" in text]
