@@ -112,7 +112,8 @@ class DeployedCloud:
         name = names.function_name(self.mesh.connection.namespace, runner)
         response = self.client("lambda").invoke(FunctionName=name, LogType="Tail", Payload=payload)
         assert "FunctionError" not in response, response["Payload"].read()
-        return base64.b64decode(response["LogResult"]).decode()
+        # The local cloud gives none if the function has logged nothing.
+        return base64.b64decode(response.get("LogResult", "")).decode()
 
     def _cached_client(self, name: str, create: Callable[[], Any]) -> Any:
         if name not in self._clients:

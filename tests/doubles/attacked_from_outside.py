@@ -88,8 +88,8 @@ class Bank:
         self.mesh.cloud.finish()
         return answer["statusCode"], answer.get("body") or ""
 
-    def put(self, body: str, by: str = EVE) -> None:
-        self.mesh.cloud.queues.send(queue_name("bank", "work"), body, sender=None, by=by)
+    def put(self, body: str, by: str = EVE, **more: Any) -> None:
+        self.mesh.cloud.queues.send(queue_name("bank", "work"), body, sender=None, by=by, **more)
 
     def kept(self) -> dict[str, Any]:
         """All items of tables, and all objects, by their keys."""

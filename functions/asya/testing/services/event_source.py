@@ -1,5 +1,7 @@
 """Lambda's SQS event sources: they receive batches, invoke a function and delete the processed messages."""
 
+from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -108,11 +110,16 @@ def _record(message: Message, sent_at: datetime) -> dict[str, Any]:
             "SenderId": message.sender,
             "ApproximateFirstReceiveTimestamp": str(sent),
         },
-        "messageAttributes": {
-            name: {"stringValue": value["StringValue"], "dataType": value["DataType"]}
-            for name, value in message.attributes.items()
-        },
+        "messageAttributes": {name: _attribute(value) for name, value in message.attributes.items()},
         "eventSource": "aws:sqs",
         "eventSourceARN": f"arn:aws:sqs:eu-west-1:123456789012:{message.queue}",
         "awsRegion": "eu-west-1",
     }
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as Lambda gives it: its keys begin small, and bytes are base64."""
+    given = {f"{key[:1].lower()}{key[1:]}": content for key, content in value.items()}
+    if isinstance(given.get("binaryValue"), bytes):
+        given["binaryValue"] = b64encode(given["binaryValue"]).decode()
+    return given

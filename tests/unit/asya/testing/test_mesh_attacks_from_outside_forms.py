@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 
+from asya.function.hop import FIRST_SENDER, PROBLEM
 from asya.protocol import ids
-from tests.doubles.attacked_from_outside import EVE, Bank, check, message, new_bank
+from tests.doubles.attacked_from_outside import ALICE, EVE, Bank, check, message, new_bank
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +90,17 @@ MESSAGES: dict[str, Callable[[Bank], Iterable[str]]] = {
 @pytest.mark.slow
 def test_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any], name: str) -> None:
     check(bank, before, name, MESSAGES[name](bank))
+
+
+@pytest.mark.rule("4.entry")
+@pytest.mark.slow
+def test_an_attribute_of_a_message_changes_nothing_of_others(bank: Bank, before: dict[str, Any]) -> None:
+    values = [
+        *({"DataType": "String", "StringValue": text} for text in (ALICE, EVE, " ", "x" * 100_000)),
+        {"DataType": "Number", "StringValue": "1"},
+        {"DataType": "Binary", "BinaryValue": b"\xff" * 100},
+        {"DataType": "String.own", "StringValue": "é"},
+    ]
+    for number, (name, value) in enumerate(product((FIRST_SENDER, PROBLEM, "own"), values)):
+        bank.put(message(f"attribute {number}"), attributes={name: value})
+    check(bank, before, "attributes", [message("the last attribute")])
