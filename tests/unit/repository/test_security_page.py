@@ -367,6 +367,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "job.resident": {
         "unit/asya/heavy/test_run_request.py": ("test_10_a_run_that_lingers_says_nothing_of_another_one",),
+        "unit/asya/heavy/lambdas/test_resident_runs.py": (
+            "test_10_a_forged_batch_file_routes_nothing_of_others",
+            "test_10_a_result_in_the_folder_of_another_run_routes_nothing",
+        ),
         "unit/asya/heavy/aws/test_run_files.py": (
             "test_10_a_sign_of_life_is_of_now",
             "test_10_a_sign_of_life_of_another_form_is_none",

@@ -107,6 +107,68 @@ def test_10_a_driver_that_closed_first_gets_no_batch(world: HeavyWorld) -> None:
     assert [(each.number, each.is_closed) for each in world.services.residents.all("clean")] == [(1, True), (2, False)]
 
 
+VICTIM = {"id": "victim", "route": {"prev": [], "curr": "clean", "next": ["publish"]}, "payload": {"n": 0}}
+FORGED_BATCHES: dict[str, Any] = {
+    "a closing mark": {"closed": "linger"},
+    "a closing mark of another form": {"closed": "mine", "number": 0},
+    "the batch of another run": {"number": 7, "actor": "clean"},
+    "the next run": {"number": 2, "actor": "clean", "members": [{"id": "victim", "envelope": VICTIM}]},
+    "the next run of another actor": {"number": 2, "actor": "stats"},
+    "a number that is a text": {"number": "2"},
+    "a number that is true": {"number": True},
+    "a number below zero": {"number": -2},
+    "a large number": {"number": 10**30},
+    "a list": [{"number": 2}],
+    "nothing": None,
+}
+
+
+@pytest.mark.rule("10.resident", "10.manifest")
+@pytest.mark.parametrize("forged", FORGED_BATCHES)
+def test_10_a_forged_batch_file_routes_nothing_of_others(world: HeavyWorld, forged: str) -> None:
+    """Code of a run that lingers may write it before the dispatcher. It then has a result for the batch."""
+    start_resident(world)
+    assert sent(world) == ["a", "b", "c"]
+    place = Place(1, 1)
+    content = json.dumps(FORGED_BATCHES[forged]).encode()
+    put(world, f"{RunFolder('clean', 0, place).prefix}manifest.json", content)
+    arrive(world, "d", "e", "f")
+    world.dispatch()
+    commit(world, 2, 3, place)
+    world.complete()
+    if record(world, 2).place is None:  # a job run of its own, whose results are in its own folder
+        assert (sent(world), list(world.emr.runs)) == ([], ["run1", "run2"])
+        commit(world, 2, 3)
+        world.complete()
+    # The completion reads the manifest of run 2 that the dispatcher has written.
+    assert sent(world) == ["d", "e", "f"]
+
+
+@pytest.mark.rule("10.resident.commit")
+@pytest.mark.parametrize("place", [None, Place(1, 1), Place(1, 2), Place(1, 7)])
+def test_10_a_result_in_the_folder_of_another_run_routes_nothing(world: HeavyWorld, place: Place | None) -> None:
+    """Run 1 lingers, and its code writes a commit that names run 2, into its own folder and those of its batches."""
+    start_resident(world)
+    assert sent(world) == ["a", "b", "c"]
+    idle(world, batch=2)  # not idle, so run 2 is a job run of its own
+    arrive(world, "d", "e", "f")
+    world.dispatch()
+    assert list(world.emr.runs) == ["run1", "run2"]
+    folder = RunFolder("clean", 1) if place is None else RunFolder("clean", 2, place)
+    commit(world, 2, 3, place, event=False)
+    key = f"{folder.attempts}20260101T000000-a1/commit.json"
+    if place is None:
+        put(world, key, json.dumps({"run_id": "asya.flights.clean.0000000002", "attempt": "a1"}).encode())
+        world.s3.delete_object(Bucket=BUCKET, Key=f"{RunFolder('clean', 2).attempts}20260101T000000-a1/commit.json")
+    world.put("x-completion", encode_commit(BUCKET, key))
+    world.complete()
+    assert sent(world) == []
+    assert record(world, 2).state == "started"
+    commit(world, 2, 3)
+    world.complete()
+    assert sent(world) == ["d", "e", "f"]
+
+
 @pytest.mark.rule("10.resident.untaken")
 def test_10_a_batch_that_nobody_took_waits_again_uncharged(world: HeavyWorld) -> None:
     start_resident(world)
