@@ -46,7 +46,7 @@ def as_claims_of_another_form(bank: Mesh, _run: Run) -> None:
 
 
 def as_an_envelope_with_two_ids(bank: Mesh, run: Run) -> None:
-    """Whoever checks the key, and whoever stores the end, read the same one."""
+    """The check of the key and the store of the end read the same id."""
     for door, phase in (("x-sink", "failed"), ("x-sump", "failed"), ("x-checkpoint", "pending"), ("eve-dlq", "failed")):
         mine = json.dumps(body_of(held(bank), door, phase))
         for name in ("id", "job_id", "ID", "parent_id"):

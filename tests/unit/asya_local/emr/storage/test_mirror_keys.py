@@ -1,4 +1,4 @@
-"""Keys that a folder cannot have, hidden names and markers of folders: what a mirror carries is equal to S3, or it is told."""
+"""A mirror has the keys of S3, hidden names and markers of folders too; it names each key that a folder cannot have."""
 
 from __future__ import annotations
 
